@@ -1,0 +1,131 @@
+"""What happens in a session, as frozen and complete snapshots: no session id, no time, no wire spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from acpagent.core.blocks import Block
+from acpagent.core.toolcalls import PlanEntry, ToolCall
+
+Role = Literal["user", "assistant", "thought"]
+Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+Level = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more model calls, and what they cost."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    thought: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input + other.input,
+            self.cached + other.cached,
+            self.output + other.output,
+            self.thought + other.thought,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """`stop` is None when the turn ended with `fault`, a sentence for a person."""
+
+    turn_id: str
+    stop: Stop | None
+    usage: Usage
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The turn waits for something a person may want to know of: a permission, a retry, the model."""
+
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a message; appends to what `message_id` already holds (MSG-01)."""
+
+    message_id: str
+    role: Role
+    block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChanged:
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanged:
+    entries: tuple[PlanEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageChanged:
+    """`used` and `size` in tokens of the model's window; `cost` cumulative for the session (USE-03)."""
+
+    used: int
+    size: int
+    cost: float | None = None
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlsChanged:
+    """One snapshot of every control, requested values, so that modes and options cannot drift apart."""
+
+    values: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    name: str
+    description: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsChanged:
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TitleChanged:
+    title: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something acpagent says to the person: a code of `core.catalogue` with its parameters."""
+
+    level: Level
+    code: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+Event = (
+    TurnStarted
+    | TurnEnded
+    | Waiting
+    | Chunk
+    | ToolChanged
+    | PlanChanged
+    | UsageChanged
+    | ControlsChanged
+    | CommandsChanged
+    | TitleChanged
+    | Notice
+)

@@ -1,0 +1,195 @@
+"""History entries: the append-only record of a session. One list serves both readers, the model and the replay.
+
+Nothing is ever removed; what must not reach the model again is tombstoned by a later entry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from acpagent.core import blocks, toolcalls
+from acpagent.core.blocks import Block
+from acpagent.core.events import Stop, Usage
+from acpagent.core.toolcalls import PlanEntry, ToolCall
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOpened:
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserSaid:
+    """What the person sent, and `context`: what acpagent adds for the model alone (resolved links, the date)."""
+
+    turn_id: str
+    message_id: str
+    blocks: tuple[Block, ...]
+    context: str = ""
+    steer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A piece of an assistant message or thought. Pieces with one `message_id` join in order."""
+
+    turn_id: str
+    message_id: str
+    role: Literal["assistant", "thought"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallMade:
+    """A call of the model, `arguments` as it wrote them; `round` numbers the model call within the turn."""
+
+    turn_id: str
+    call_id: str
+    provider_id: str
+    name: str
+    arguments: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettled:
+    """The call's final snapshot for the person, and the text the model reads."""
+
+    turn_id: str
+    call: ToolCall
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSet:
+    turn_id: str
+    entries: tuple[PlanEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSet:
+    """After a model call: tokens in the window, and the session's cost so far."""
+
+    turn_id: str
+    used: int
+    size: int
+    cost: float | None
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnClosed:
+    """How the turn ended: a stop, or `fault` (a sentence) when it was answered with an error."""
+
+    turn_id: str
+    stop: Stop | None
+    usage: Usage
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something acpagent said to the person; not for the model. Rendered anew at replay."""
+
+    turn_id: str
+    level: Literal["info", "warning", "error"]
+    code: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """The turn named leaves no trace in what the model reads."""
+
+    turn_id: str
+
+
+Entry = (
+    TurnOpened | UserSaid | Said | CallMade | CallSettled | PlanSet | UsageSet | TurnClosed | Told | Tombstone
+)
+
+
+def _user(entry: UserSaid) -> dict[str, Any]:
+    data = {"turn": entry.turn_id, "message": entry.message_id, "blocks": [blocks.to_data(b) for b in entry.blocks]}
+    return data | ({"context": entry.context} if entry.context else {}) | ({"steer": True} if entry.steer else {})
+
+
+def _read_user(data: dict[str, Any]) -> UserSaid:
+    said = tuple(blocks.from_data(block) for block in data["blocks"])
+    return UserSaid(data["turn"], data["message"], said, data.get("context", ""), data.get("steer", False))
+
+
+def _settled(entry: CallSettled) -> dict[str, Any]:
+    return {"turn": entry.turn_id, "call": toolcalls.call_to_data(entry.call), "text": entry.text}
+
+
+def _plan(entry: PlanSet) -> dict[str, Any]:
+    return {"turn": entry.turn_id, "entries": [[e.content, e.priority, e.status] for e in entry.entries]}
+
+
+def _closed(entry: TurnClosed) -> dict[str, Any]:
+    use = entry.usage
+    usage = [use.input, use.cached, use.output, use.thought]
+    return {"turn": entry.turn_id, "stop": entry.stop, "usage": usage, "fault": entry.fault}
+
+
+def _fields(*names: str) -> Any:
+    """Writer for entries whose fields are plain data; `turn_id` is stored as `turn`."""
+    return lambda entry: {"turn": entry.turn_id} | {name: getattr(entry, name) for name in names}
+
+
+def _reader(kind: type[Any], *names: str) -> Any:
+    return lambda data: kind(data["turn"], *(data[name] for name in names))
+
+
+_CALL = ("call_id", "provider_id", "name", "arguments", "round")
+_USAGE = ("used", "size", "cost", "currency")
+_TOLD = ("level", "code", "params")
+_SAID = ("message_id", "role", "text")
+
+# kind stored in the database -> (class, to plain data, from plain data)
+_CODECS: dict[str, tuple[type[Any], Any, Any]] = {
+    "turn_opened": (TurnOpened, _fields(), _reader(TurnOpened)),
+    "user": (UserSaid, _user, _read_user),
+    "said": (Said, _fields(*_SAID), _reader(Said, *_SAID)),
+    "call": (CallMade, _fields(*_CALL), _reader(CallMade, *_CALL)),
+    "settled": (
+        CallSettled,
+        _settled,
+        lambda data: CallSettled(data["turn"], toolcalls.call_from_data(data["call"]), data["text"]),
+    ),
+    "plan": (PlanSet, _plan, lambda data: PlanSet(data["turn"], tuple(PlanEntry(*e) for e in data["entries"]))),
+    "usage": (UsageSet, _fields(*_USAGE), _reader(UsageSet, *_USAGE)),
+    "turn_closed": (
+        TurnClosed,
+        _closed,
+        lambda data: TurnClosed(data["turn"], data["stop"], Usage(*data["usage"]), data["fault"]),
+    ),
+    "told": (Told, _fields(*_TOLD), _reader(Told, *_TOLD)),
+    "tombstone": (Tombstone, _fields(), _reader(Tombstone)),
+}
+_KIND_OF = {codec[0]: kind for kind, codec in _CODECS.items()}
+
+
+def pack(entry: Entry) -> tuple[str, int, str]:
+    """An entry as (kind, version, JSON text) for the store."""
+    kind = _KIND_OF[type(entry)]
+    return kind, VERSION, json.dumps(_CODECS[kind][1](entry), ensure_ascii=True, separators=(",", ":"))
+
+
+def unpack(kind: str, version: int, text: str) -> Entry | None:
+    """The inverse of `pack`. None for a kind or version this build does not know, or damaged data: one bad
+    row must not make a session unreadable (LIST-10)."""
+    codec = _CODECS.get(kind)
+    if codec is None or version > VERSION:
+        return None
+    try:
+        entry: Entry = codec[2](json.loads(text))
+    except (ValueError, KeyError, TypeError):
+        return None
+    return entry

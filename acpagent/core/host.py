@@ -1,0 +1,93 @@
+"""What the runtime asks of the outside. One host per session; two kinds: the protocol adapter's and the callback host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from acpagent.core.events import Event
+from acpagent.core.scope import Scope
+from acpagent.core.toolcalls import ToolCall
+
+Choice = Literal["deny", "once", "session", "repo", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAsk:
+    """A question to the person about one call, with the choices offered.
+
+    `rule` is the rule that `session` or `repo` would add, in words a person reads (`Bash(npm test)`).
+    """
+
+    call: ToolCall
+    choices: tuple[Choice, ...]
+    rule: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`choice` None: nobody there to ask, an error or a lost client, which is a refusal (PERM-06).
+
+    `cancelled`: the person closed the question, which ends the turn (PERM-05).
+    """
+
+    choice: Choice | None
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A question from the model to the person. Fields are filled by the asking tool."""
+
+    title: str
+    fields: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    kind: Literal["accept", "decline", "cancel", "nobody"]
+    values: Any = None
+
+
+class HostFiles(Protocol):
+    """The client's view of files, unsaved buffers included. `read` or `write` is None where not offered."""
+
+    read: Callable[[str, int | None, int | None, Scope], str] | None
+    write: Callable[[str, str, Scope], None] | None
+
+
+class HostShell(Protocol):
+    """Commands that run in a terminal of the client."""
+
+    def start(
+        self, argv: Sequence[str], cwd: str, env: dict[str, str], limit: int, scope: Scope
+    ) -> HostTerminal: ...
+
+
+class HostTerminal(Protocol):
+    id: str
+
+    def output(self, scope: Scope) -> tuple[str, bool]: ...
+    def wait(self, scope: Scope) -> tuple[int | None, str | None]: ...
+    def kill(self) -> None: ...
+    def release(self) -> None: ...
+
+
+class Host(Protocol):
+    """`emit` never blocks and may be called under the session lock; the others are called with no lock.
+    An absent ability is None."""
+
+    asks: Literal["form", "choice", "none"]
+    files: HostFiles | None
+    shell: HostShell | None
+
+    def emit(self, event: Event) -> None: ...
+    def wait_room(self, scope: Scope) -> None:
+        """Wait until the outside has taken enough of what was emitted. Raises `Cancelled`."""
+
+    def permit(self, ask: PermissionAsk, scope: Scope) -> Decision:
+        """Ask the person. Raises `Cancelled` when the scope is."""
+
+    def question(self, form: Form, scope: Scope) -> Answer: ...
