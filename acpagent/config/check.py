@@ -1,0 +1,136 @@
+"""Whether a `config.yaml` can be used: its schema first, then what a schema cannot say."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from acpagent.config import presets, selection
+from acpagent.config.problems import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from acpagent.config.document import Document, Path
+    from acpagent.config.problems import ConfigProblem
+
+SCHEMA = "config.json"
+
+
+def check(page: Document) -> dict[str, Any]:
+    """The checked content, presets filled in. Raises `ConfigError` with every problem found."""
+    from acpagent.wire.schema import check_document
+
+    schema = _schema()
+    written = _without_blanks(page.mapping(), schema)
+    if isinstance(written.get("providers"), dict):
+        for name, body in written["providers"].items():
+            if isinstance(body, dict):
+                written["providers"][name] = presets.complete(name, body)
+    problems = [_explained(page, schema, tuple(found.path), found.text) for found in check_document(SCHEMA, written)]
+    problems = problems or list(_contradictions(page, written))
+    if problems:
+        raise ConfigError(*sorted(problems, key=lambda problem: problem.line or 0))
+    return written
+
+
+def _schema() -> dict[str, Any]:
+    return json.loads(resources.files("acpagent.schemas").joinpath(SCHEMA).read_bytes())
+
+
+def _without_blanks(value: Any, schema: dict[str, Any]) -> Any:
+    """A section whose lines are all commented out reads as null in YAML, and means an empty section."""
+    if value is None and schema.get("type") in ("object", "array"):
+        return {} if schema["type"] == "object" else []
+    if isinstance(value, dict):
+        return {key: _without_blanks(item, _below(schema, key)) for key, item in value.items()}
+    return value
+
+
+def _below(schema: dict[str, Any], key: str | int) -> dict[str, Any]:
+    if isinstance(key, int):
+        return schema.get("items", {})  # type: ignore[no-any-return]
+    inner = schema.get("properties", {}).get(key, schema.get("additionalProperties"))
+    return inner if isinstance(inner, dict) else {}
+
+
+def _explained(page: Document, schema: dict[str, Any], path: Path, text: str) -> ConfigProblem:
+    """A finding with the remedy that the schema has for the place, or for the nearest place around it."""
+    remedy, around = "", schema
+    for key in path:
+        remedy, around = around.get("x-remedy", remedy), _below(around, key)
+    return page.problem(path, text, around.get("x-remedy", remedy))
+
+
+def _contradictions(page: Document, written: dict[str, Any]) -> Iterator[ConfigProblem]:
+    models: list[tuple[str, str]] = []
+    for name, body in written.get("providers", {}).items():
+        yield from _scripted(page, name, body) if body["api"] == "scripted" else _http(page, name, body)
+        models += [(name, model) for model in body.get("models", {})]
+        if "script" in body and not body.get("models"):
+            models.append((name, script_model(body["script"])))
+    if "default_model" in written:
+        try:
+            selection.select(models, written["default_model"])
+        except selection.UnknownModel as unknown:
+            yield page.problem(("default_model",), unknown.what, unknown.remedy)
+    for name, body in written.get("mcp_servers", {}).items():
+        yield from _mcp_server(page, name, body)
+
+
+def script_model(script: str) -> str:
+    """The name of the one model of a scripted provider that lists none: its script's, without the ending."""
+    return os.path.splitext(os.path.basename(script))[0]
+
+
+def _scripted(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
+    here: Path = ("providers", name)
+    if "script" not in body:
+        yield page.problem(here, "has no script", "add `script:` with the name of a shipped script or a path")
+    for key in ("base_url", "api_key_env", "headers", "timeouts"):
+        if key in body:
+            yield page.problem((*here, key), "means nothing to a scripted provider", "remove it")
+
+
+def _http(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
+    here: Path = ("providers", name)
+    if "script" in body:
+        yield page.problem((*here, "script"), "is for `api: scripted` only", "remove it, or change `api`")
+    if "base_url" not in body:
+        yield page.problem(here, "has no base_url", "add `base_url:` with the address of the server's API")
+    elif not _is_address(body["base_url"]):
+        remedy = "write http:// or https://, the host and the path, without a name or password"
+        yield page.problem((*here, "base_url"), "is not the address of an API", remedy)
+    if not body.get("models"):
+        yield page.problem((*here, "models") if "models" in body else here, "has no models",
+                           "list at least one model under `models:`")
+    for header, text in body.get("headers", {}).items():
+        if not all(" " <= letter <= "~" for letter in header + text) or not header.strip():
+            yield page.problem((*here, "headers", header), "is not a header that can be sent",
+                               "use printable ASCII on one line")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises for a port that is no number
+    except ValueError:
+        return False
+    plain = all("!" <= letter <= "~" for letter in text)
+    return plain and parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+
+
+def _mcp_server(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
+    here: Path = ("mcp_servers", name)
+    if ("command" in body) == ("url" in body):
+        yield page.problem(here, "must have either command or url", "keep the one that the server needs")
+        return
+    starts = "command" in body
+    if body.get("type", "stdio" if starts else "http") not in (("stdio",) if starts else ("http", "sse")):
+        yield page.problem((*here, "type"), "does not fit the rest", "use stdio with command, http or sse with url")
+    for key in ("headers",) if starts else ("args", "env"):
+        if key in body:
+            yield page.problem((*here, key), f"means nothing with {'command' if starts else 'url'}", "remove it")

@@ -1,0 +1,42 @@
+"""What is wrong with the configuration, said so that a person can put it right.
+
+This file lies on the path to `initialize`, hence the plain slotted class.
+"""
+
+from __future__ import annotations
+
+SHOWN = 8  # problems listed before the rest is only counted; more scrolls the first one away
+
+
+class ConfigProblem:
+    """One mistake: `file` (a path, or the name of a flag), `line` (from 1, or None where there is none),
+    `what` is wrong and the `remedy`. None of them ever holds a secret."""
+
+    __slots__ = ("file", "line", "remedy", "what")
+
+    def __init__(self, file: str, line: int | None, what: str, remedy: str) -> None:
+        self.file = file
+        self.line = line
+        self.what = what
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.what}; {self.remedy}"
+
+    def __repr__(self) -> str:
+        return f"ConfigProblem({str(self)!r})"
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used. `problems` has at least one entry; the text lists them, one a line."""
+
+    def __init__(self, *problems: ConfigProblem) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        lines = [str(problem) for problem in self.problems[:SHOWN]]
+        if len(self.problems) > SHOWN:
+            lines.append(f"and {len(self.problems) - SHOWN} more")
+        return "\n".join(lines)

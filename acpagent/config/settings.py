@@ -1,0 +1,207 @@
+"""The settings of the person who uses acpagent, as frozen data.
+
+`load` is the only way they are read. Times are in seconds, sizes in bytes, lengths of text in tokens.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from acpagent.config import document, locate, selection
+from acpagent.config.check import check, script_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What `per` tokens cost, in `currency` (ISO 4217): read afresh, read from the provider's cache, written."""
+
+    input: float
+    cached: float
+    output: float
+    currency: str = "USD"
+    per: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds: until a connection stands, and between two reads of an answer."""
+
+    connect: float = 10
+    read: float = 120
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """One model. `efforts` is empty where the model has no effort control; `max_output_tokens` None leaves the
+    limit to the provider; `price` None means unknown."""
+
+    provider: str
+    name: str
+    context_window: int = 128_000
+    max_output_tokens: int | None = None
+    vision: bool = False
+    efforts: tuple[str, ...] = ()
+    price: Price | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.provider}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """One provider. `base_url` is None only for `scripted`; `script`, set only there, is the name of a shipped
+    script, or an absolute path. `models` has at least one entry. Headers may hold secrets: not in the repr."""
+
+    name: str
+    api: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+    headers: Mapping[str, str] = field(default=_NOTHING, repr=False)
+    timeouts: Timeouts = Timeouts()
+    script: str | None = None
+    models: Mapping[str, ModelSettings] = _NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`turn_requests`: model calls in one prompt. `session_tokens` None: no limit."""
+
+    turn_requests: int = 100
+    goal_rounds_without_progress: int = 3
+    command_seconds: float = 120
+    output_bytes: int = 65_536
+    session_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionSettings:
+    """Rules as written: `Tool`, `Tool(pattern)`, `Bash(prefix:*)`."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class McpServerSettings:
+    """A server to start (`command`) or to reach (`url`); exactly one of the two is set. `type` is `stdio`, `http`
+    or `sse`. Environment and headers may hold secrets: not in the repr."""
+
+    name: str
+    type: str
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default=_NOTHING, repr=False)
+    url: str | None = None
+    headers: Mapping[str, str] = field(default=_NOTHING, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything `config.yaml` says, with defaults filled in. `home` is the directory it was read from;
+    `skill_paths` are absolute. Without providers acpagent is not configured."""
+
+    home: str
+    default_model: str | None = None
+    profile: str = "balanced"
+    tool_approval: str = "ask"
+    language: str = "en"
+    providers: Mapping[str, ProviderSettings] = _NOTHING
+    limits: Limits = Limits()
+    permissions: PermissionSettings = PermissionSettings()
+    mcp_servers: Mapping[str, McpServerSettings] = _NOTHING
+    skill_paths: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[ModelSettings, ...]:
+        """All models in configured order."""
+        return tuple(model for provider in self.providers.values() for model in provider.models.values())
+
+    def model(self, wanted: str | None = None) -> ModelSettings:
+        """The model that `wanted` names as in `--model`, or the start-up model.
+
+        Raises `selection.UnknownModel`, for None only if no model is configured.
+        """
+        models = self.models
+        wanted = wanted or self.default_model
+        if wanted is None and models:
+            return models[0]
+        return models[selection.select([(model.provider, model.name) for model in models], wanted or "")]
+
+
+def load(home: str) -> Settings:
+    """Read `config.yaml` in `home`; a missing file means defaults. Raises `ConfigError` naming file, line, remedy."""
+    try:
+        page = document.read(locate.config_file(home))
+    except FileNotFoundError:
+        return Settings(home)
+    return _settings(home, check(page))
+
+
+def _settings(home: str, written: dict[str, Any]) -> Settings:
+    chosen = {key: written[key] for key in ("default_model", "profile", "tool_approval", "language") if key in written}
+    paths = written.get("skills", {}).get("paths", [])
+    return Settings(
+        home=home,
+        providers=_named(_provider, written.get("providers", {}), home),
+        limits=Limits(**written.get("limits", {})),
+        permissions=PermissionSettings(**{key: tuple(rules) for key, rules in written.get("permissions", {}).items()}),
+        mcp_servers=_named(_mcp_server, written.get("mcp_servers", {})),
+        skill_paths=tuple(locate.from_home(home, path) for path in paths),
+        **chosen,
+    )
+
+
+def _provider(name: str, written: dict[str, Any], home: str) -> ProviderSettings:
+    script = written.get("script")
+    if script is not None and os.path.basename(script) != script:
+        script = locate.from_home(home, script)
+    models = written.get("models") or {}
+    if script is not None and not models:  # a script stands for one model, named after it
+        models = {script_model(script): {}}
+    return ProviderSettings(
+        name=name,
+        api=written["api"],
+        base_url=written.get("base_url"),
+        api_key_env=written.get("api_key_env"),
+        headers=MappingProxyType(written.get("headers", {})),
+        timeouts=Timeouts(**written.get("timeouts", {})),
+        script=script,
+        models=_named(_model, models, name),
+    )
+
+
+def _model(name: str, written: dict[str, Any], provider: str) -> ModelSettings:
+    rest = dict(written)
+    efforts = tuple(rest.pop("efforts", ()))
+    price = rest.pop("price", None)
+    if price is not None:
+        price = Price(**{"cached": price["input"], **price})
+    return ModelSettings(provider=provider, name=name, efforts=efforts, price=price, **rest)
+
+
+def _mcp_server(name: str, written: dict[str, Any]) -> McpServerSettings:
+    return McpServerSettings(
+        name=name,
+        type=written.get("type", "stdio" if "command" in written else "http"),
+        command=written.get("command"),
+        args=tuple(written.get("args", ())),
+        env=MappingProxyType(written.get("env", {})),
+        url=written.get("url"),
+        headers=MappingProxyType(written.get("headers", {})),
+    )
+
+
+def _named(make: Callable[..., T], written: dict[str, Any], *context: str) -> Mapping[str, T]:
+    return MappingProxyType({name: make(name, body, *context) for name, body in written.items()})
