@@ -1,4 +1,4 @@
-"""History entries: the append-only record of a session. One list serves both readers, the model and the replay.
+"""History entries: the append-only record of a session. One list serves the model and the replay.
 
 Nothing is ever removed; what must not reach the model again is tombstoned by a later entry.
 """
@@ -25,12 +25,12 @@ class TurnOpened:
 
 @dataclass(frozen=True, slots=True)
 class UserSaid:
-    """What the person sent, and `context`: what acpagent adds for the model alone (resolved links, the date)."""
+    """What the person sent, and `text`: what the model reads of it (links resolved, facts of the day added)."""
 
     turn_id: str
     message_id: str
     blocks: tuple[Block, ...]
-    context: str = ""
+    text: str
     steer: bool = False
 
 
@@ -115,13 +115,14 @@ Entry = (
 
 
 def _user(entry: UserSaid) -> dict[str, Any]:
-    data = {"turn": entry.turn_id, "message": entry.message_id, "blocks": [blocks.to_data(b) for b in entry.blocks]}
-    return data | ({"context": entry.context} if entry.context else {}) | ({"steer": True} if entry.steer else {})
+    said = [blocks.to_data(block) for block in entry.blocks]
+    data = {"turn": entry.turn_id, "message": entry.message_id, "blocks": said, "text": entry.text}
+    return data | ({"steer": True} if entry.steer else {})
 
 
 def _read_user(data: dict[str, Any]) -> UserSaid:
     said = tuple(blocks.from_data(block) for block in data["blocks"])
-    return UserSaid(data["turn"], data["message"], said, data.get("context", ""), data.get("steer", False))
+    return UserSaid(data["turn"], data["message"], said, data["text"], data.get("steer", False))
 
 
 def _settled(entry: CallSettled) -> dict[str, Any]:
@@ -163,7 +164,11 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
         _settled,
         lambda data: CallSettled(data["turn"], toolcalls.call_from_data(data["call"]), data["text"]),
     ),
-    "plan": (PlanSet, _plan, lambda data: PlanSet(data["turn"], tuple(PlanEntry(*e) for e in data["entries"]))),
+    "plan": (
+        PlanSet,
+        _plan,
+        lambda data: PlanSet(data["turn"], tuple(PlanEntry(*e) for e in data["entries"])),
+    ),
     "usage": (UsageSet, _fields(*_USAGE), _reader(UsageSet, *_USAGE)),
     "turn_closed": (
         TurnClosed,

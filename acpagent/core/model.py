@@ -119,7 +119,9 @@ class ProviderFault(Exception):
     cause and never holds a key."""
 
     def __init__(
-        self, kind: Literal["auth", "payment", "too_long", "rate", "unavailable", "rejected", "broken"], message: str
+        self,
+        kind: Literal["auth", "payment", "too_long", "rate", "unavailable", "rejected", "broken"],
+        message: str,
     ) -> None:
         super().__init__(message)
         self.kind = kind

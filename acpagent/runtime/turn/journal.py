@@ -1,0 +1,65 @@
+"""The journal: a session's entries on their way to the store, and whether they got there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from acpagent.core.faults import OurFault
+from acpagent.core.history import Entry
+
+Submit = Callable[[Sequence[Entry], Callable[[BaseException | None], None]], None]
+
+
+class Journal:
+    """Entries are queued in order and written by the store's thread, at most one write of this session under way.
+
+    What failed to be written stays queued, so that a full disk loses nothing that may yet be stored. Lock order:
+    `_changed` is a leaf; the store's callback takes it holding nothing.
+    """
+
+    def __init__(self, submit: Submit, notify: Callable[[], None] = lambda: None) -> None:
+        """`submit` queues a write and calls back from the store's thread; `notify` wakes the turn on failure."""
+        self._submit = submit
+        self._notify = notify
+        self._changed = threading.Condition()
+        self._queued: list[Entry] = []
+        self._writing = 0
+        self._fault: BaseException | None = None
+
+    def add(self, *entries: Entry) -> None:
+        """Queue entries; never blocks."""
+        with self._changed:
+            self._queued.extend(entries)
+            self._write()
+
+    def commit(self) -> None:
+        """Wait until everything added is stored. Raises `OurFault` if it could not be (a full disk, say)."""
+        with self._changed:
+            self._fault = None
+            self._write()
+            self._changed.wait_for(lambda: not self._queued or self._fault is not None)
+        self.check()
+
+    def check(self) -> None:
+        """Raise `OurFault` if the last write failed."""
+        if self._fault is not None:
+            raise OurFault(f"the conversation could not be stored: {self._fault}")
+
+    def _write(self) -> None:
+        if self._queued and not self._writing:
+            batch = list(self._queued)
+            self._writing = len(batch)
+            self._submit(batch, self._written)
+
+    def _written(self, fault: BaseException | None) -> None:
+        with self._changed:
+            if fault is None:
+                del self._queued[: self._writing]
+            self._fault = fault
+            self._writing = 0
+            if fault is None:
+                self._write()
+            self._changed.notify_all()
+        if fault is not None:
+            self._notify()

@@ -1,0 +1,160 @@
+"""One model call: a helper thread that reads the provider, a bounded hand-off, and the reply put together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from acpagent.core.events import Usage
+from acpagent.core.model import (
+    CallDelta,
+    Finished,
+    ModelCall,
+    ModelEvent,
+    ModelRequest,
+    Provider,
+    ProviderFault,
+    Retrying,
+    TextDelta,
+    ThoughtDelta,
+    UsageReport,
+)
+from acpagent.core.scope import Cancelled, Scope
+from acpagent.runtime.turn.speaker import Speaker
+
+# Batches that may wait between the helper and the worker; a full hand-off makes the helper stop reading,
+# and the model's server feel it.
+HANDOFF_BATCHES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """A complete reply of the model."""
+
+    reason: Literal["stop", "calls", "length", "refusal"]
+    calls: tuple[ModelCall, ...]
+    usage: Usage
+
+
+class Handoff:
+    """What the helper has read and the worker has not handled. Lives on the turn's condition, so that chunks,
+    tool results, answers and a cancel wake the same wait."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._batches: list[Sequence[ModelEvent]] = []
+        self._fault: BaseException | None = None
+        self._ended = False
+
+    def read_all(self, provider: Provider, request: ModelRequest) -> None:
+        """Body of the model helper thread. A cancel that comes before the headers leaves it behind; whatever it
+        brings then is dropped."""
+        fault: BaseException | None = None
+        try:
+            for batch in provider.stream(request, self._scope):
+                self._put(batch)
+        except BaseException as error:
+            fault = error
+        with self._scope.lock:
+            self._fault, self._ended = fault, True
+            self._scope.changed.notify_all()
+
+    def _put(self, batch: Sequence[ModelEvent]) -> None:
+        self._scope.wait_for(lambda: len(self._batches) < HANDOFF_BATCHES)
+        with self._scope.open():
+            self._batches.append(batch)
+            self._scope.changed.notify_all()
+
+    def take(self, timeout: float | None) -> list[Sequence[ModelEvent]] | None:
+        """Everything read so far, after waiting at most `timeout` seconds for some; None at the end.
+
+        Raises `Cancelled`, or what the provider raised once everything before it was taken.
+        """
+        self._scope.wait_for(lambda: bool(self._batches) or self._ended, timeout)
+        with self._scope.open():
+            taken, self._batches = self._batches, []
+            if taken:
+                self._scope.changed.notify_all()
+                return taken
+            if self._fault is not None:
+                raise self._fault
+            return None if self._ended else []
+
+
+class ReplyBuilder:
+    """Puts a reply together from events, speaking text and thought as they come."""
+
+    def __init__(self, speaker: Speaker, on_retry: Callable[[Retrying], None]) -> None:
+        self._speaker = speaker
+        self._on_retry = on_retry
+        self._calls: dict[int, list[str]] = {}
+        self._reason: Literal["stop", "calls", "length", "refusal"] | None = None
+        self.usage = Usage()
+        self._handlers: dict[type[ModelEvent], Callable[..., None]] = {
+            TextDelta: lambda event: speaker.say("assistant", event.text),
+            ThoughtDelta: lambda event: speaker.say("thought", event.text),
+            CallDelta: self._take_call,
+            UsageReport: self._take_usage,
+            Finished: self._take_finish,
+            Retrying: on_retry,
+        }
+
+    def take(self, event: ModelEvent) -> None:
+        self._handlers[type(event)](event)
+
+    def _take_call(self, event: CallDelta) -> None:
+        call = self._calls.setdefault(event.index, ["", "", ""])
+        call[0] = call[0] or event.provider_id or ""
+        call[1] = call[1] or event.name or ""
+        call[2] += event.arguments
+
+    def _take_usage(self, event: UsageReport) -> None:
+        self.usage = event.usage
+
+    def _take_finish(self, event: Finished) -> None:
+        self._reason = event.reason
+
+    def finish(self) -> ModelReply:
+        """The reply. Raises `ProviderFault` when the stream ended without saying why."""
+        self._speaker.end_message()
+        if self._reason is None:
+            raise ProviderFault("broken", "the model's answer was cut off before its end")
+        calls = tuple(
+            ModelCall(provider_id or f"call_{index}", name, arguments)
+            for index, (provider_id, name, arguments) in sorted(self._calls.items())
+        )
+        # A reply cut at its length may end in half a call: none of its calls is run.
+        return ModelReply(self._reason, () if self._reason == "length" else calls, self.usage)
+
+
+def call_model(
+    provider: Provider,
+    request: ModelRequest,
+    scope: Scope,
+    speaker: Speaker,
+    wait_room: Callable[[Scope], None],
+    on_retry: Callable[[Retrying], None],
+) -> ModelReply:
+    """Make one model call on a helper thread and speak what it brings. Runs on the session worker.
+
+    Raises `Cancelled` as soon as the scope is, `ProviderFault` when the call failed; what was shown stays shown.
+    """
+    handoff = Handoff(scope)
+    helper = threading.Thread(
+        target=handoff.read_all, args=(provider, request), name="acpagent-model", daemon=True
+    )
+    helper.start()
+    builder = ReplyBuilder(speaker, on_retry)
+    try:
+        while (batches := handoff.take(speaker.due_in())) is not None:
+            for batch in batches:
+                for event in batch:
+                    builder.take(event)
+            wait_room(scope)
+            speaker.tick()
+        return builder.finish()
+    except (Cancelled, ProviderFault):
+        speaker.end_message()
+        raise
