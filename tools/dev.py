@@ -9,7 +9,7 @@
 The first run makes `.venv`; later ones use it, and install again only when the metadata has changed.
 """
 
-# Kept within the grammar of old Pythons, so that they reach the message below instead of a SyntaxError.
+# Kept within the grammar of older Pythons 3, so that they reach the message below instead of a SyntaxError.
 import sys
 
 if sys.version_info < (3, 11):
@@ -92,11 +92,15 @@ def make() -> int:
     # A run that is killed before this mark is gone leaves a folder that the next run throws away.
     with open(MAKING, "w", encoding="utf-8"):
         pass
-    code = run(sys.executable, "-m", "venv", VENV)
-    if code:
+    try:
+        import venv
+
+        # In this process, because `sys.executable` may be the one of the broken `.venv` just removed.
+        venv.EnvBuilder(with_pip=True, symlinks=True).create(VENV)
+    except (ImportError, OSError, subprocess.CalledProcessError) as error:
         shutil.rmtree(VENV, ignore_errors=True)
-        say("this Python cannot make a virtual environment; on Debian and Ubuntu install python3-venv")
-        return code
+        say("cannot make a virtual environment; on Debian and Ubuntu install python3-venv (" + str(error) + ")")
+        return 1
     os.remove(MAKING)
     return 0
 
