@@ -12,7 +12,7 @@ The first run makes `.venv`; later ones use it, and install again only when the 
 # Kept within the grammar of older Pythons 3, so that they reach the message below instead of a SyntaxError.
 import sys
 
-if sys.version_info < (3, 11):
+if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("tools/dev.py needs Python 3.11 or newer; this is " + sys.version.split()[0])
 
 import contextlib
@@ -57,7 +57,8 @@ def prepare(extra: str) -> int:
             return 0
         say("installing acpagent and what it needs")
         target = "{}[{}]".format(ROOT, ",".join(stamp["extras"]))
-        code = run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", target)
+        pip = (PYTHON, "-m", "pip", "--quiet", "--disable-pip-version-check")
+        code = run(*pip, "install", "--editable", target)
         if code:
             say("the installation failed; is a package index within reach?")
             return code
@@ -77,7 +78,7 @@ def alone() -> Iterator[None]:
 
 
 def works() -> bool:
-    """Whether `.venv` is whole: made to the end, in this place, by a Python that is still there and new enough."""
+    """Whether `.venv` is whole: made to the end, in this place, by a Python that is there and new enough."""
     stamp = read_stamp()
     if os.path.exists(MAKING) or (stamp and stamp.get("root") != ROOT) or not os.path.exists(PYTHON):
         return False
@@ -99,7 +100,8 @@ def make() -> int:
         venv.EnvBuilder(with_pip=True, symlinks=True).create(VENV)
     except (ImportError, OSError, subprocess.CalledProcessError) as error:
         shutil.rmtree(VENV, ignore_errors=True)
-        say("cannot make a virtual environment; on Debian and Ubuntu install python3-venv (" + str(error) + ")")
+        say("cannot make a virtual environment; on Debian and Ubuntu install python3-venv")
+        say(str(error))
         return 1
     os.remove(MAKING)
     return 0

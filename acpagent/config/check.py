@@ -30,7 +30,8 @@ def check(page: Document) -> dict[str, Any]:
         for name, body in written["providers"].items():
             if isinstance(body, dict):
                 written["providers"][name] = presets.complete(name, body)
-    problems = [_explained(page, schema, tuple(found.path), found.text) for found in check_document(SCHEMA, written)]
+    found = check_document(SCHEMA, written)
+    problems = [_explained(page, schema, tuple(problem.path), problem.text) for problem in found]
     problems = problems or list(_contradictions(page, written))
     if problems:
         raise ConfigError(*sorted(problems, key=lambda problem: problem.line or 0))
@@ -52,8 +53,9 @@ def _without_blanks(value: Any, schema: dict[str, Any]) -> Any:
 
 def _below(schema: dict[str, Any], key: str | int) -> dict[str, Any]:
     if isinstance(key, int):
-        return schema.get("items", {})  # type: ignore[no-any-return]
-    inner = schema.get("properties", {}).get(key, schema.get("additionalProperties"))
+        inner = schema.get("items")
+    else:
+        inner = schema.get("properties", {}).get(key, schema.get("additionalProperties"))
     return inner if isinstance(inner, dict) else {}
 
 
@@ -105,12 +107,12 @@ def _http(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigPro
         remedy = "write http:// or https://, the host and the path, without a name or password"
         yield page.problem((*here, "base_url"), "is not the address of an API", remedy)
     if not body.get("models"):
-        yield page.problem((*here, "models") if "models" in body else here, "has no models",
-                           "list at least one model under `models:`")
+        place = (*here, "models") if "models" in body else here
+        yield page.problem(place, "has no models", "list at least one model under `models:`")
     for header, text in body.get("headers", {}).items():
         if not all(" " <= letter <= "~" for letter in header + text) or not header.strip():
-            yield page.problem((*here, "headers", header), "is not a header that can be sent",
-                               "use printable ASCII on one line")
+            place = (*here, "headers", header)
+            yield page.problem(place, "is not a header that can be sent", "use printable ASCII on one line")
 
 
 def _is_address(text: str) -> bool:
@@ -128,9 +130,12 @@ def _mcp_server(page: Document, name: str, body: dict[str, Any]) -> Iterator[Con
     if ("command" in body) == ("url" in body):
         yield page.problem(here, "must have either command or url", "keep the one that the server needs")
         return
-    starts = "command" in body
-    if body.get("type", "stdio" if starts else "http") not in (("stdio",) if starts else ("http", "sse")):
-        yield page.problem((*here, "type"), "does not fit the rest", "use stdio with command, http or sse with url")
-    for key in ("headers",) if starts else ("args", "env"):
+    if "command" in body:
+        main, kinds, strange = "command", ["stdio"], ["headers"]
+    else:
+        main, kinds, strange = "url", ["http", "sse"], ["args", "env"]
+    if body.get("type", kinds[0]) not in kinds:
+        yield page.problem((*here, "type"), f"does not fit {main}", f"write {' or '.join(kinds)}")
+    for key in strange:
         if key in body:
-            yield page.problem((*here, key), f"means nothing with {'command' if starts else 'url'}", "remove it")
+            yield page.problem((*here, key), f"means nothing with {main}", "remove it")

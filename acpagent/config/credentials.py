@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Secret:
-    """A text that no repr, str, format, log, traceback or pickle shows. `reveal()` gives it to who sends it."""
+    """A text that no repr, str, format, log, traceback or pickle shows. `reveal()` gives it to its sender."""
 
     __slots__ = ("_text",)
 
@@ -55,16 +55,15 @@ def find_key(home: str, provider: ProviderSettings, environ: Mapping[str, str] =
     variable = provider.api_key_env
     text = environ.get(variable, "").strip() if variable else ""
     if text:
-        return _sendable(text, ConfigProblem(
-            f"environment variable {variable}", None, "is not a key that can be sent",
-            "set it to the key alone: printable ASCII without spaces",
-        ))
+        remedy = "set it to the key alone: printable ASCII without spaces"
+        return _sendable(text, ConfigProblem(f"${variable}", None, "is not a key that can be sent", remedy))
     return read_file(locate.credentials_file(home)).get(provider.name)
 
 
 def has_key(home: str, provider: ProviderSettings, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether a call to the provider can be tried: it has its key, or asks for none. Raises as `find_key`."""
-    return provider.api == "scripted" or not provider.api_key_env or find_key(home, provider, environ) is not None
+    needs_key = provider.api != "scripted" and provider.api_key_env is not None
+    return not needs_key or find_key(home, provider, environ) is not None
 
 
 def read_file(path: str) -> dict[str, Secret]:
@@ -76,17 +75,13 @@ def read_file(path: str) -> dict[str, Secret]:
     except OSError as error:
         raise ConfigError(document.unreadable(path, error)) from None
     if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ConfigError(ConfigProblem(
-            path, None, f"holds keys, but its mode {stat.S_IMODE(mode):04o} lets other users at it",
-            f"run: chmod 600 '{path}'",
-        ))
+        what = f"holds keys, but its mode {stat.S_IMODE(mode):04o} lets other users at it"
+        raise ConfigError(ConfigProblem(path, None, what, f"run: chmod 600 '{path}'"))
     page = document.read(path)
     keys: dict[str, Secret] = {}
     for provider, text in page.mapping().items():
-        wrong = ConfigProblem(
-            path, page.line((provider,)), f"{provider}: is not a key that can be sent",
-            "write PROVIDER: \"key\", the key printable ASCII without spaces",
-        )
+        remedy = "write PROVIDER: 'key', the key printable ASCII without spaces"
+        wrong = page.problem((provider,), "is not a key that can be sent", remedy)
         if not isinstance(text, str):
             raise ConfigError(wrong)
         keys[provider] = _sendable(text.strip(), wrong)

@@ -1,7 +1,7 @@
 """A YAML file as plain JSON-like values that still know their lines.
 
-Stricter than YAML where YAML surprises people: a key given twice is an error instead of a silent loss, keys are
-texts exactly as written (`4.5:` names a model), and only values that JSON has are accepted.
+Stricter than YAML where YAML surprises people: a key given twice is an error instead of a silent loss, keys
+are texts exactly as written (`4.5:` names a model), and only values that JSON has are accepted.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ class Document:
         return ConfigProblem(self.file, self.line(path), f"{name}: {what}" if name else what, remedy)
 
     def mapping(self) -> dict[str, Any]:
-        """The value of a file that must hold keys and values. Raises `ConfigError` if it holds something else."""
+        """The value of a file that must hold keys and values. Raises `ConfigError` for anything else."""
         if self.value is None:
             return {}
         if not isinstance(self.value, dict):
-            raise ConfigError(self.problem((), "must hold keys and values", "write lines of the form `key: value`"))
+            remedy = "write lines of the form `key: value`"
+            raise ConfigError(self.problem((), "must hold keys and values", remedy))
         return self.value
 
 
 def read(path: str) -> Document:
-    """Read a YAML file. Raises `ConfigError` with the line of whatever is wrong, `FileNotFoundError` if absent."""
+    """Read a YAML file. Raises `ConfigError` with the line of what is wrong, or `FileNotFoundError`."""
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -137,7 +138,7 @@ class _Reader:
         try:
             value = self.loader.construct_object(node)
         except ValueError:
-            raise self.fault(node, "looks like a number or date but is none", "put the text in quotes") from None
+            raise self.fault(node, "only looks like a number or date", "put the text in quotes") from None
         if isinstance(value, float) and not math.isfinite(value):
             raise self.fault(node, "must be a finite number", "write a number such as 10")
         if value is None or isinstance(value, str | int | float):
@@ -162,5 +163,6 @@ def _syntax_problem(file: str, text: str, error: yaml.YAMLError) -> ConfigProble
     if "'\\t'" in said:
         return ConfigProblem(file, place, "a tab is used for indentation", "indent with spaces")
     if "single document" in (getattr(error, "context", None) or ""):
-        return ConfigProblem(file, place, "a second document begins", "keep one document and remove the `---`")
-    return ConfigProblem(file, place, f"is not valid YAML ({said})", "check indentation, quotes and colons here")
+        return ConfigProblem(file, place, "a second document begins", "keep one, and remove the `---`")
+    remedy = "check indentation, quotes and colons here"
+    return ConfigProblem(file, place, f"is not valid YAML ({said})", remedy)

@@ -51,5 +51,5 @@ def startup_file(home: str) -> str:
 
 
 def from_home(home: str, path: str) -> str:
-    """A path written in the configuration, made absolute: `~` is the person's home, the rest is relative to ours."""
+    """A path as written in the configuration, made absolute: relative to `home`, `~` the person's own."""
     return os.path.normpath(os.path.join(home, os.path.expanduser(path)))

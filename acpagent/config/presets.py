@@ -16,8 +16,8 @@ def load() -> dict[str, dict[str, str]]:
 def complete(name: str, written: dict[str, Any]) -> dict[str, Any]:
     """The settings of provider `name` with what its preset adds.
 
-    Nothing is added to a provider with a `base_url` or `script` of its own: a preset's key must go nowhere but to
-    the preset's server.
+    Nothing is added to a provider with a `base_url` or `script` of its own: a preset's key must go nowhere
+    but to the preset's server.
     """
     if "base_url" in written or "script" in written:
         return written

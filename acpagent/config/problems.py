@@ -29,7 +29,7 @@ class ConfigProblem:
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. `problems` has at least one entry; the text lists them, one a line."""
+    """The configuration cannot be used. `problems` has at least one entry; the text has a line for each."""
 
     def __init__(self, *problems: ConfigProblem) -> None:
         super().__init__(*problems)

@@ -23,7 +23,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What `per` tokens cost, in `currency` (ISO 4217): read afresh, read from the provider's cache, written."""
+    """What `per` tokens cost in `currency` (ISO 4217): sent, found in the provider's cache, answered."""
 
     input: float
     cached: float
@@ -42,8 +42,8 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """One model. `efforts` is empty where the model has no effort control; `max_output_tokens` None leaves the
-    limit to the provider; `price` None means unknown."""
+    """One model. `efforts` is empty where the model has no effort control; `max_output_tokens` None leaves
+    the limit to the provider; `price` None means unknown."""
 
     provider: str
     name: str
@@ -60,8 +60,9 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """One provider. `base_url` is None only for `scripted`; `script`, set only there, is the name of a shipped
-    script, or an absolute path. `models` has at least one entry. Headers may hold secrets: not in the repr."""
+    """One provider. `base_url` is None only for `scripted`; `script`, set only there, is the name of a
+    shipped script or an absolute path. `models` has at least one entry. Headers may hold secrets: not in the
+    repr."""
 
     name: str
     api: str
@@ -95,8 +96,8 @@ class PermissionSettings:
 
 @dataclass(frozen=True, slots=True)
 class McpServerSettings:
-    """A server to start (`command`) or to reach (`url`); exactly one of the two is set. `type` is `stdio`, `http`
-    or `sse`. Environment and headers may hold secrets: not in the repr."""
+    """A server to start (`command`) or to reach (`url`); exactly one of the two is set. `type` is `stdio`,
+    `http` or `sse`. Environment and headers may hold secrets: not in the repr."""
 
     name: str
     type: str
@@ -141,7 +142,7 @@ class Settings:
 
 
 def load(home: str) -> Settings:
-    """Read `config.yaml` in `home`; a missing file means defaults. Raises `ConfigError` naming file, line, remedy."""
+    """Read `config.yaml` in `home`; a missing file means defaults. Raises `ConfigError`."""
     try:
         page = document.read(locate.config_file(home))
     except FileNotFoundError:
@@ -150,16 +151,17 @@ def load(home: str) -> Settings:
 
 
 def _settings(home: str, written: dict[str, Any]) -> Settings:
-    chosen = {key: written[key] for key in ("default_model", "profile", "tool_approval", "language") if key in written}
+    plain = ("default_model", "profile", "tool_approval", "language")
     paths = written.get("skills", {}).get("paths", [])
+    rules = written.get("permissions", {})
     return Settings(
         home=home,
         providers=_named(_provider, written.get("providers", {}), home),
         limits=Limits(**written.get("limits", {})),
-        permissions=PermissionSettings(**{key: tuple(rules) for key, rules in written.get("permissions", {}).items()}),
+        permissions=PermissionSettings(**{verdict: tuple(listed) for verdict, listed in rules.items()}),
         mcp_servers=_named(_mcp_server, written.get("mcp_servers", {})),
         skill_paths=tuple(locate.from_home(home, path) for path in paths),
-        **chosen,
+        **{key: written[key] for key in plain if key in written},
     )
 
 
