@@ -1,7 +1,7 @@
 """What `initialize` must know of the configuration, read in a millisecond.
 
 A full load imports yaml and jsonschema, which takes longer than all the rest of the start. So its outcome is
-kept as a small JSON copy, good as long as the size and time of `config.yaml` and our own version stay the same.
+kept as a small JSON copy, good as long as the size and time of `config.yaml` and our version stay the same.
 Only json and os are imported on that road. A malformed configuration is never copied, and so is reported at
 every start.
 """
