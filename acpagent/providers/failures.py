@@ -1,0 +1,97 @@
+"""How a provider's failures are told: which may pass, what to do about the others, never a secret."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Literal
+
+from acpagent.core.model import ProviderFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Kind = Literal["auth", "payment", "too_long", "rate", "unavailable", "rejected", "broken"]
+
+PASSING_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
+SHOWN = 300  # letters of a server's own words
+
+_TOO_LONG = re.compile(
+    r"context[ _-]?(length|window|size)|maximum context|(prompt|input|request) is too (long|large)|"
+    r"too many (input )?tokens|reduce the length",
+    re.IGNORECASE,
+)
+_NO_CREDIT = re.compile(
+    r"insufficient[ _](quota|balance|credit|funds)|billing[ _]hard[ _]limit", re.IGNORECASE
+)
+_SPACE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
+_SHORTEST_SECRET = 6
+
+
+class Passing(Exception):
+    """A failure that may pass: the call is worth another try as long as nothing was shown.
+
+    `cause` says in a few words what happened, `fault` is raised when the tries are used up, `after` is how
+    many seconds the server asked to wait.
+    """
+
+    def __init__(self, kind: Kind, who: str, cause: str, after: float | None = None) -> None:
+        super().__init__(cause)
+        self.who = who
+        self.cause = cause
+        self.after = after
+        self.fault = ProviderFault(kind, f"{who}: {cause}")
+
+
+class Scrubber:
+    """Takes secrets out of other people's words, and bounds them."""
+
+    __slots__ = ("_secrets",)
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        known = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+        known |= {json.dumps(secret)[1:-1] for secret in known}
+        self._secrets = sorted(known, key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        """`text` in one line of at most `SHOWN` letters, `***` for each secret."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        text = _SPACE.sub(" ", text).strip()
+        return text if len(text) <= SHOWN else text[: SHOWN - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def from_status(
+    who: str, status: int, said: str, *, code: str = "", after: float | None = None, key_from: str = ""
+) -> Passing | ProviderFault:
+    """The exception for an answer with an HTTP status other than 200.
+
+    `said` is what the server says, already scrubbed; `code` its word for the error; `after` its Retry-After
+    in seconds; `key_from` the variable that holds the key.
+    """
+    words = f" ({said})" if said else ""
+    if status in (401, 403):  # never the server's words: they may quote the key
+        return ProviderFault(
+            "auth", f"{who}: the key was not accepted (HTTP {status}); {_key_remedy(key_from)}"
+        )
+    if status == 402 or (status == 429 and _NO_CREDIT.search(f"{code} {said}")):
+        return ProviderFault("payment", f"{who}: the account has no credit left (HTTP {status}){words}")
+    if status == 413 or (status in (400, 422) and _TOO_LONG.search(f"{code} {said}")):
+        return ProviderFault(
+            "too_long", f"{who}: the conversation is too long for the model (HTTP {status}){words}"
+        )
+    if status == 429:
+        return Passing("rate", who, f"too many requests (HTTP 429){words}", after)
+    if status in PASSING_STATUSES:
+        return Passing("unavailable", who, f"the server failed (HTTP {status}){words}", after)
+    if status >= 500:
+        return ProviderFault("unavailable", f"{who}: the server failed (HTTP {status}){words}")
+    return ProviderFault("rejected", f"{who}: the request was rejected (HTTP {status}){words}")
+
+
+def no_key(who: str, key_from: str) -> ProviderFault:
+    return ProviderFault("auth", f"{who}: there is no key; {_key_remedy(key_from)}")
+
+
+def _key_remedy(key_from: str) -> str:
+    return f"set {key_from} or run `acpagent setup`" if key_from else "run `acpagent setup`"
