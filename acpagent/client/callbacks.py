@@ -1,0 +1,168 @@
+"""What the agent asks of the client: a table from method to handler, and each request answered once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from acpagent.client.permission import PermissionRequest, chosen, outcome
+from acpagent.client.updates import text_of
+from acpagent.core.faults import Fault
+from acpagent.wire.codes import (
+    CANCELLED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    NOT_FOUND,
+)
+from acpagent.wire.pending import id_key
+
+if TYPE_CHECKING:
+    from acpagent.client.connection import Connection
+    from acpagent.client.session import Session
+    from acpagent.wire.messages import Request
+
+Permission = Callable[[PermissionRequest], object]
+Handler = Callable[[dict[str, Any]], Any]
+
+_PERMISSION = "session/request_permission"
+
+
+class Ask:
+    """A request of the agent that waits for a callback."""
+
+    __slots__ = ("id", "method", "params", "session_id", "withdrawn")
+
+    def __init__(self, id: Any, method: str, params: dict[str, Any]) -> None:
+        self.id = id
+        self.method = method
+        self.params = params
+        self.session_id = text_of(params, "sessionId")
+        self.withdrawn = threading.Event()
+
+
+class Callbacks:
+    """Answers the agent's requests, every one exactly once, whoever comes first: callback or withdrawal.
+
+    Each request runs on a daemon thread of its own, so that a person who takes their time keeps nothing
+    from being read. `handlers` maps further methods to functions from params to result; a `Fault` they
+    raise is answered with its code, anything else with -32603. Owns `_lock`, a leaf, over what waits.
+    """
+
+    def __init__(
+        self, connection: Connection, permission: Permission | None, handlers: Mapping[str, Handler]
+    ) -> None:
+        self._connection = connection
+        self._permission = permission
+        self._begin: dict[str, Callable[[Ask], None]] = dict.fromkeys(handlers, self._begin_handler)
+        self._begin[_PERMISSION] = self._begin_permission
+        self._handlers = dict(handlers)
+        self._lock = threading.Lock()
+        self._waiting: dict[Hashable, Ask] = {}
+
+    # -- on the reader thread
+
+    def receive(self, request: Request) -> None:
+        """Begin to answer a request. Raises `Fault` for what can be refused at once."""
+        begin = self._begin.get(request.method)
+        if begin is None:
+            raise Fault(METHOD_NOT_FOUND, f"this client has no method {request.method[:80]}")
+        params = request.params if isinstance(request.params, dict) else {}
+        begin(Ask(request.id, request.method, params))
+
+    def take_back(self, request_id: Any) -> None:
+        """The agent no longer wants the answer to its request."""
+        with self._lock:
+            ask = self._waiting.get(id_key(request_id))
+        if ask is not None:
+            self.withdraw(ask)
+
+    def _begin_permission(self, ask: Ask) -> None:
+        if ask.session_id is None or not isinstance(ask.params.get("options"), list):
+            raise Fault(INVALID_PARAMS, "params: sessionId and options are required")
+        session = self._connection.find(ask.session_id)
+        if session is None:
+            raise Fault(NOT_FOUND, "unknown session", {"sessionId": ask.session_id})
+        self._wait_for(ask)
+        if session.cancelling:
+            self.withdraw(ask)  # asked before the agent read the cancel (CAN-06)
+        elif self._permission is None:
+            self._answer_permission(ask, session, None)
+        else:
+            self._spawn(ask, lambda: self._ask_person(ask, session))
+
+    def _begin_handler(self, ask: Ask) -> None:
+        self._wait_for(ask)
+        self._spawn(ask, lambda: self._handle(ask))
+
+    def _spawn(self, ask: Ask, work: Callable[[], None]) -> None:
+        try:
+            threading.Thread(target=work, name=f"acpagent client: {ask.method}", daemon=True).start()
+        except RuntimeError:  # no further thread can be had
+            self._settle(ask)
+            raise
+
+    # -- on the request's own thread
+
+    def _ask_person(self, ask: Ask, session: Session) -> None:
+        request = PermissionRequest(session, ask.params, ask.withdrawn, lambda: self.withdraw(ask))
+        answer: object = None
+        try:
+            if self._permission is not None:
+                answer = self._permission(request)
+        except Exception:
+            answer = None
+        finally:
+            self._answer_permission(ask, session, answer)
+
+    def _answer_permission(self, ask: Ask, session: Session, answer: object) -> None:
+        options = PermissionRequest(session, ask.params, ask.withdrawn, lambda: None).options
+        if self._settle(ask):
+            self._connection.driver.respond(ask.id, outcome(chosen(answer, options)))
+
+    def _handle(self, ask: Ask) -> None:
+        driver = self._connection.driver
+        try:
+            result = self._handlers[ask.method](ask.params)
+        except Fault as fault:
+            if self._settle(ask):
+                driver.refuse(ask.id, fault.code, fault.message, fault.data)
+        except Exception as fault:
+            if self._settle(ask):
+                driver.refuse(ask.id, INTERNAL_ERROR, f"the client's handler failed ({type(fault).__name__})")
+        else:
+            if self._settle(ask):
+                driver.respond(ask.id, result)
+
+    # -- from any thread
+
+    def withdraw(self, ask: Ask) -> None:
+        """Answer in the callback's stead, whose own answer is dropped."""
+        if not self._settle(ask):
+            return
+        ask.withdrawn.set()
+        if ask.method == _PERMISSION:
+            self._connection.driver.respond(ask.id, outcome(None))
+        else:
+            self._connection.driver.refuse(ask.id, CANCELLED, "cancelled")
+
+    def withdraw_all(self, session_id: str | None = None) -> None:
+        """Withdraw whatever waits, of one session or of all."""
+        with self._lock:
+            asks = list(self._waiting.values())
+        for ask in asks:
+            if session_id is None or ask.session_id == session_id:
+                self.withdraw(ask)
+
+    def _wait_for(self, ask: Ask) -> None:
+        with self._lock:
+            self._waiting[id_key(ask.id)] = ask
+
+    def _settle(self, ask: Ask) -> bool:
+        """True for the one who may answer."""
+        with self._lock:
+            if self._waiting.get(id_key(ask.id)) is not ask:
+                return False
+            del self._waiting[id_key(ask.id)]
+            return True

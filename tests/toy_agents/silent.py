@@ -1,0 +1,22 @@
+"""Answers nothing but what it is told to (arguments: methods), and ignores the end of its input and SIGTERM."""
+
+import os
+import signal
+import sys
+
+from echo import Echo
+
+
+class Silent(Echo):
+    def receive(self, message):
+        if message.get("method") in sys.argv[1:]:
+            super().receive(message)
+        else:
+            sys.stderr.write(f"heard {message.get('method')}\n")
+
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+Silent().run()
+while "stubborn" in sys.argv:
+    signal.pause()
+os._exit(0)
