@@ -51,7 +51,7 @@ def printable(name: str) -> str:
 
 
 def cut(text: str, limit: int) -> Excerpt:
-    """`text` in at most `limit` bytes of UTF-8: as it is, or its head and tail with a line between that says how
+    """`text` in at most `limit` bytes of UTF-8: as it is, or head and tail with a line between that says how
     much was left out (CONT-09)."""
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:

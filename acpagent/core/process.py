@@ -1,0 +1,287 @@
+"""Commands in their own process groups: output pumped while they run, nothing of the group left afterwards.
+
+A process that moves to a session of its own on purpose (`setsid`) has left the group and is not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from acpagent.core.scope import Cancelled, Scope
+
+GRACE_SECONDS = 0.3  # between SIGTERM and SIGKILL
+SETTLE_SECONDS = 0.1  # for what still writes when the command ended (`make > >(tee log)`), before SIGTERM
+DEATH_SECONDS = 2.0  # a killed process that is not gone by then hangs in the kernel; its watcher reaps it
+_READ_BYTES = 65_536
+
+# Owner: this module. Every group that may be alive, for `sweep`; `_running_lock` is a leaf.
+_running: set[Group] = set()
+_running_lock = threading.Lock()
+
+
+class Sink(Protocol):
+    """Where output goes: a `LiveOutput`, or anything else whose `write` never blocks."""
+
+    def write(self, data: bytes) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a command ended: by `exit_code`, or by `signal` (`SIGKILL`); both None if it would not die.
+
+    `timed_out` says that it was us who ended it.
+    """
+
+    exit_code: int | None
+    signal: str | None = None
+    timed_out: bool = False
+    seconds: float = 0.0
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    output: Sink,
+    scope: Scope,
+    timeout: float | None = None,
+    stdin: int | None = None,
+) -> Result:
+    """Run a command to its end, stdout and stderr merged into `output`; `stdin` is a descriptor, None is the
+    null device: no child ever reads our stdin (TRN-06) or writes to our stdout (TRN-05).
+
+    Whatever ends it, its group gets SIGTERM, and SIGKILL 300 ms later at most. Raises `Cancelled` once the
+    group is dead if the scope was cancelled (CAN-03), OSError if it cannot start.
+    """
+    group = Group(output)
+    forget = scope.add_closer(group.stop)
+    timed_out = False
+    try:
+        group.start(argv, cwd, env, stdin)
+        try:
+            timed_out = not group.wait(timeout) and not group.stopped
+        finally:
+            result = group.finish(timed_out)
+    finally:
+        forget()
+    if group.stopped:
+        raise Cancelled
+    return result
+
+
+def sweep() -> int:
+    """SIGKILL every group still alive, at exit (TRN-12). Returns how many there were. Never blocks."""
+    with _running_lock:
+        left = list(_running)
+    for group in left:
+        group.stop()
+        group.send(signal.SIGKILL)
+    return len(left)
+
+
+class Group:
+    """One command with all its children that stay in its process group. Used by one thread; `stop` and `send`
+    may be called from any.
+
+    Two threads of its own: the pump reads the output, the watcher waits for the leader to exit. The leader is
+    not reaped before its group is dead: while it is a zombie, no other process can get its id, so a signal to
+    the group never hits a stranger. `_lock` guards just that and is a leaf.
+    """
+
+    def __init__(self, output: Sink) -> None:
+        self._output = output
+        self._lock = threading.Lock()
+        self._leader: subprocess.Popen[bytes] | None = None
+        self._reaped = False
+        self._abandoned = False
+        self._started_at = 0.0
+        self._stopped = threading.Event()
+        self._ended = threading.Event()  # the leader exited, or somebody wants it to
+        self._exited = threading.Event()
+        self._drained = threading.Event()
+        self._enough: int | None = None  # closing this end tells the pump to stop
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopped.is_set()
+
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None = None) -> None:
+        """Start the command. Raises OSError."""
+        read_end, write_end = os.pipe()
+        enough_read, self._enough = os.pipe()
+        os.set_blocking(read_end, False)
+        self._started_at = time.monotonic()
+        try:
+            _thread("acpagent-pump", lambda: self._pump(read_end, enough_read))
+        except RuntimeError:
+            _close(read_end, write_end, enough_read, self._enough)
+            raise OSError("no thread can be started for its output") from None
+        try:
+            self._spawn(argv, cwd, env, stdin, write_end)
+        except BaseException:
+            self._stop_pump()
+            raise
+        finally:
+            os.close(write_end)
+        if self._stopped.is_set():  # `stop` came before there was anything to signal
+            self.send(signal.SIGTERM)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """True once the leader exited by itself, False if `stop` was called or `timeout` seconds passed."""
+        self._ended.wait(timeout)
+        return self._exited.is_set() and not self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Ask the group to end: SIGTERM now, the rest in `finish`. Never blocks; fits a scope's closer."""
+        self._stopped.set()
+        self._ended.set()
+        self.send(signal.SIGTERM)
+
+    def finish(self, timed_out: bool = False) -> Result:
+        """End what is left of the group and say how the leader ended. Takes three seconds at most."""
+        assert self._leader is not None
+        if self._exited.is_set():
+            self._drained.wait(SETTLE_SECONDS)
+        self.send(signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_SECONDS
+        if self._exited.wait(GRACE_SECONDS):
+            self._drained.wait(max(0.0, deadline - time.monotonic()))
+        self.send(signal.SIGKILL)
+        if self._exited.wait(DEATH_SECONDS):
+            self._drained.wait(GRACE_SECONDS)
+            self._reap()
+        else:
+            self._abandon()
+        self._stop_pump()
+        seconds = time.monotonic() - self._started_at
+        status = self._leader.returncode
+        if status is not None and status < 0:
+            return Result(None, _signal_name(-status), timed_out, seconds)
+        return Result(status, None, timed_out, seconds)
+
+    def send(self, number: int) -> None:
+        """Signal the whole group, if it can still be there."""
+        with self._lock:
+            if self._leader is None or self._reaped:
+                return
+            try:
+                os.killpg(self._leader.pid, number)
+            except (ProcessLookupError, PermissionError):
+                return
+
+    def _spawn(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None, output: int
+    ) -> None:
+        leader = self._leader = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        with _running_lock:
+            _running.add(self)
+        try:
+            _thread("acpagent-watch", lambda: self._watch(leader.pid))
+        except RuntimeError:
+            self.send(signal.SIGKILL)
+            self._reap()
+            raise OSError("no thread can be started to watch it") from None
+
+    def _watch(self, pid: int) -> None:
+        """Body of the watcher."""
+        _wait_unreaped(pid)
+        self._exited.set()
+        self._ended.set()
+        if self._abandoned:
+            self._reap()
+
+    def _abandon(self) -> None:
+        self._abandoned = True
+        if self._exited.is_set():  # in the last moment, when the watcher may not have seen the flag
+            self._reap()
+
+    def _reap(self) -> None:
+        assert self._leader is not None
+        with self._lock:
+            self._leader.wait()
+            self._reaped = True
+        with _running_lock:
+            _running.discard(self)
+
+    def _pump(self, read_end: int, enough: int) -> None:
+        """Body of the pump: until every writer closed its end, or until there is `_enough`. A child that left
+        the group may hold the pipe open for ever, and may write for ever."""
+        poll = select.poll()
+        poll.register(read_end, select.POLLIN)
+        poll.register(enough, select.POLLIN)
+        try:
+            while True:
+                ready = {handle for handle, _ in poll.poll()}
+                if read_end in ready and not self._pass_on(read_end):
+                    return
+                if enough in ready:
+                    return
+        finally:
+            _close(read_end, enough)
+            self._drained.set()
+
+    def _pass_on(self, read_end: int) -> bool:
+        """Hand on what one read brings; False at the end of all output."""
+        try:
+            data = os.read(read_end, _READ_BYTES)
+        except BlockingIOError:
+            return True
+        if data:
+            self._output.write(data)
+        return bool(data)
+
+    def _stop_pump(self) -> None:
+        if self._enough is not None:
+            os.close(self._enough)
+            self._enough = None
+        self._drained.wait()
+
+
+def _wait_unreaped(pid: int) -> None:
+    """Wait until the process has exited, and leave it a zombie."""
+    if sys.platform == "linux":
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        return
+    queue = select.kqueue()
+    flags = select.KQ_EV_ADD | select.KQ_EV_ONESHOT
+    try:
+        queue.control([select.kevent(pid, select.KQ_FILTER_PROC, flags, select.KQ_NOTE_EXIT)], 1, None)
+    except ProcessLookupError:
+        return
+    finally:
+        queue.close()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
+
+
+def _thread(name: str, body: Callable[[], None]) -> None:
+    threading.Thread(target=body, name=name, daemon=True).start()
+
+
+def _close(*handles: int) -> None:
+    for handle in handles:
+        os.close(handle)
