@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from acpagent.config import presets, selection
 from acpagent.config.problems import ConfigError
+from acpagent.wire.schema import check_document, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +21,7 @@ SCHEMA = "config.json"
 
 def check(page: Document) -> dict[str, Any]:
     """The checked content, presets filled in. Raises `ConfigError` with every problem found."""
-    from acpagent.wire.schema import check_document
-
-    schema = _schema()
+    schema = load(SCHEMA)
     written = _without_blanks(page.mapping(), schema)
     if isinstance(written.get("providers"), dict):
         for name, body in written["providers"].items():
@@ -36,10 +33,6 @@ def check(page: Document) -> dict[str, Any]:
     if problems:
         raise ConfigError(*sorted(problems, key=lambda problem: problem.line or 0))
     return written
-
-
-def _schema() -> dict[str, Any]:
-    return json.loads(resources.files("acpagent.schemas").joinpath(SCHEMA).read_bytes())
 
 
 def _without_blanks(value: Any, schema: dict[str, Any]) -> Any:

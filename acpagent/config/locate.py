@@ -42,7 +42,7 @@ def credentials_file(home: str) -> str:
 
 def store_file(home: str) -> str:
     """The database of sessions, grants and trust."""
-    return os.path.join(home, "acpagent.sqlite3")
+    return os.path.join(home, "store.sqlite3")
 
 
 def startup_file(home: str) -> str:

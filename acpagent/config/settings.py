@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,10 @@ class ProviderSettings:
     api: str
     base_url: str | None = None
     api_key_env: str | None = None
-    headers: Mapping[str, str] = field(default=_NOTHING, repr=False)
+    headers: Mapping[str, str] = field(default_factory=_nothing, repr=False)
     timeouts: Timeouts = Timeouts()
     script: str | None = None
-    models: Mapping[str, ModelSettings] = _NOTHING
+    models: Mapping[str, ModelSettings] = field(default_factory=_nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +104,9 @@ class McpServerSettings:
     type: str
     command: str | None = None
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default=_NOTHING, repr=False)
+    env: Mapping[str, str] = field(default_factory=_nothing, repr=False)
     url: str | None = None
-    headers: Mapping[str, str] = field(default=_NOTHING, repr=False)
+    headers: Mapping[str, str] = field(default_factory=_nothing, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,10 @@ class Settings:
     profile: str = "balanced"
     tool_approval: str = "ask"
     language: str = "en"
-    providers: Mapping[str, ProviderSettings] = _NOTHING
+    providers: Mapping[str, ProviderSettings] = field(default_factory=_nothing)
     limits: Limits = Limits()
     permissions: PermissionSettings = PermissionSettings()
-    mcp_servers: Mapping[str, McpServerSettings] = _NOTHING
+    mcp_servers: Mapping[str, McpServerSettings] = field(default_factory=_nothing)
     skill_paths: tuple[str, ...] = ()
 
     @property
