@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     Path = tuple[str | int, ...]
 
+SIDES = ("agent", "client")
 PARAMS = "params"
 RESULT = "result"
 
 _METHODS = ("acp-v1.json", "vendor.json")
 _FIELD_OF = {"Request": PARAMS, "Notification": PARAMS, "Response": RESULT}
 _PATH_LIMIT = 200
-_BUILDERS = {"strict": True, "lenient": False}
 
 
 class Problem:
@@ -66,15 +66,16 @@ class Bundle:
             for name, definition in document["$defs"].items():
                 if "x-method" in definition:
                     self._place(home, name, definition)
+        self._received = {side: self._named(side, PARAMS) for side in SIDES}
+        self._notified = {side: self._received[side] - self._named(side, RESULT) for side in SIDES}
 
     def methods(self, side: str) -> frozenset[str]:
         """The methods, notifications included, that `side` receives."""
-        return frozenset(method for who, method, field in self._places if who == side and field == PARAMS)
+        return self._received[side]
 
     def notifications(self, side: str) -> frozenset[str]:
         """The methods that `side` receives and does not answer."""
-        answered = {method for who, method, field in self._places if who == side and field == RESULT}
-        return self.methods(side) - answered
+        return self._notified[side]
 
     def clean_params(self, side: str, method: str, params: Any) -> tuple[Any, list[str]]:
         """What `side` may work with of the params it received, and a line about each thing put right.
@@ -103,9 +104,12 @@ class Bundle:
 
     def _place(self, home: str, name: str, definition: Form) -> None:
         field = next(field for suffix, field in _FIELD_OF.items() if name.endswith(suffix))
-        sides = [definition["x-side"]] if definition["x-side"] != "protocol" else ["agent", "client"]
-        for side in sides:
-            self._places[side, definition["x-method"], field] = (home, name)
+        for side in SIDES:
+            if definition["x-side"] in (side, "protocol"):
+                self._places[side, definition["x-method"], field] = (home, name)
+
+    def _named(self, side: str, field: str) -> frozenset[str]:
+        return frozenset(method for who, method, what in self._places if (who, what) == (side, field))
 
     def _clean(self, side: str, method: str, field: str, value: Any) -> tuple[Any, list[str]]:
         from acpagent.wire.validation import cleaned
@@ -141,7 +145,7 @@ class Bundle:
 
         home, name = place
         definition = self._documents[home]["$defs"][name]
-        form = normal_form(definition, home, self._documents, closed=_BUILDERS[how])
+        form = normal_form(definition, home, self._documents, closed=how == "strict")
         return validation.strict(form) if how == "strict" else validation.lenient(form)
 
 
