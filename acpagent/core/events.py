@@ -103,7 +103,9 @@ class CommandsChanged:
 
 @dataclass(frozen=True, slots=True)
 class TitleChanged:
-    title: str
+    """`title` None: the session has none yet. `updated_at` in ISO 8601, UTC."""
+
+    title: str | None
     updated_at: str
 
 

@@ -29,7 +29,7 @@ class Scope:
 
     __slots__ = ("_closers", "cancelled", "changed", "lock")
 
-    def __init__(self, lock: threading._RLock | None = None) -> None:
+    def __init__(self, lock: threading.RLock | None = None) -> None:
         self.lock = lock if lock is not None else threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.cancelled = False

@@ -33,6 +33,7 @@ from acpagent.runtime.session.works import (
     Report,
     Run,
     Teardown,
+    TornDown,
     Turn,
     TurnOutcome,
     Work,
@@ -370,16 +371,22 @@ class SessionMachine(StateMachine):
             self.effects.append(CancelScope(work.scope))
         elif isinstance(work, Rebuild):
             self._discard_rebuild(work)
-        elif isinstance(work, Opening) and work.reply is not None:
-            self.effects.append(_withdrawn(work.reply))
-            withdrew = work.reply is reply
-            work.reply = None
-            reply = None if withdrew else reply
+        elif isinstance(work, Opening):
+            reply = self._abort_opening(work, reply)
         self._cancel_waiting()
         if reply is not None:
             record.closers.append(reply)
         if work is None:
             record.work = Teardown()
+
+    def _abort_opening(self, work: Opening, closer: Reply | None) -> Reply | None:
+        """Cancel an opening that runs; returns who still waits for the close, nobody if it was the opener."""
+        if work.scope is not None:
+            self.effects.append(CancelScope(work.scope))
+        opener, work.reply = work.reply, None
+        if opener is not None:
+            self.effects.append(_withdrawn(opener))
+        return None if closer is opener else closer
 
     def join_closing(self, reply: Reply | None) -> None:
         if reply is not None:
@@ -391,9 +398,10 @@ class SessionMachine(StateMachine):
             self._answer_turn(work.request.reply, TurnOutcome("cancelled", outcome.usage))
         self.record.work = Teardown()
 
-    def finish_closing(self) -> None:
+    def finish_closing(self, outcome: Outcome) -> None:
+        fault = outcome.fault if isinstance(outcome, TornDown) else None
         self.record.work = None
-        self.effects += [Answer(reply) for reply in self.record.closers]
+        self.effects += [Answer(reply, fault=fault) for reply in self.record.closers]
         self.record.closers.clear()
 
     # How each kind of work is concluded.
@@ -422,7 +430,7 @@ class SessionMachine(StateMachine):
         if work.reply is not None:
             self.effects.append(Answer(work.reply, work, outcome.fault))
         if outcome.fault is None:
-            self.effects.append(Effect.COMMANDS)
+            self.effects += [Effect.TITLE, Effect.COMMANDS]
 
     def _conclude_rebuild(self, work: Rebuild, outcome: Rebuilt) -> None:
         """First the notice and the options, then the held response, then the other answers, then commands."""
@@ -491,6 +499,4 @@ def failed(work: Work, cause: str) -> Outcome:
         return Opened(fault)
     if isinstance(work, Rebuild):
         return Rebuilt(fault if work.axes else None, fault if work.reload else None)
-    from acpagent.runtime.session.works import TornDown
-
-    return TornDown()
+    return TornDown(fault)

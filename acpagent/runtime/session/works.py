@@ -63,13 +63,16 @@ class TurnOutcome:
 
 @dataclass(eq=False, slots=True)
 class Opening:
-    """Bring a session up. `first`: nothing ran before, and a failure closes it. `replay`: render what is stored."""
+    """Bring a session up. `first`: nothing ran before, and a failure closes it. The session gives it its `scope`,
+    which a close cancels. What is stored is replayed for `load` alone."""
 
     kind: Literal["new", "load", "resume"]
+    cwd: str
     directories: tuple[str, ...]
     servers: tuple[Any, ...]
     reply: Reply | None
     first: bool = True
+    scope: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,9 @@ class Teardown:
 
 @dataclass(frozen=True, slots=True)
 class TornDown:
-    pass
+    """`fault`: what could not be let go of or erased; every closer is answered with it."""
+
+    fault: Fault | None = None
 
 
 Work = Opening | Turn | Rebuild | Teardown
@@ -128,6 +133,7 @@ class Effect(enum.Enum):
     """Effects without arguments; the others are the small classes below."""
 
     CONTROLS = "emit the controls as they are requested now"
+    TITLE = "emit the title"
     COMMANDS = "emit the commands"
 
 

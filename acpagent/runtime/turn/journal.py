@@ -33,12 +33,16 @@ class Journal:
             self._queued.extend(entries)
             self._write()
 
-    def commit(self) -> None:
-        """Wait until everything added is stored. Raises `OurFault` if it could not be (a full disk, say)."""
+    def commit(self, timeout: float | None = None) -> None:
+        """Wait until everything added is stored, at most `timeout` seconds.
+
+        Raises `OurFault` if it could not be (a full disk, say).
+        """
         with self._changed:
             self._fault = None
             self._write()
-            self._changed.wait_for(lambda: not self._queued or self._fault is not None)
+            if not self._changed.wait_for(lambda: not self._queued or self._fault is not None, timeout):
+                raise OurFault("the conversation could not be stored in time")
         self.check()
 
     def check(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from acpagent.core.events import Usage
@@ -83,13 +83,20 @@ class Handoff:
             return None if self._ended else []
 
 
+@dataclass(slots=True)
+class _CallParts:
+    provider_id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
 class ReplyBuilder:
     """Puts a reply together from events, speaking text and thought as they come."""
 
     def __init__(self, speaker: Speaker, on_retry: Callable[[Retrying], None]) -> None:
         self._speaker = speaker
         self._on_retry = on_retry
-        self._calls: dict[int, list[str]] = {}
+        self._calls: dict[int, _CallParts] = {}
         self._reason: Literal["stop", "calls", "length", "refusal"] | None = None
         self.usage = Usage()
         self._handlers: dict[type[ModelEvent], Callable[..., None]] = {
@@ -105,10 +112,10 @@ class ReplyBuilder:
         self._handlers[type(event)](event)
 
     def _take_call(self, event: CallDelta) -> None:
-        call = self._calls.setdefault(event.index, ["", "", ""])
-        call[0] = call[0] or event.provider_id or ""
-        call[1] = call[1] or event.name or ""
-        call[2] += event.arguments
+        parts = self._calls.setdefault(event.index, _CallParts())
+        parts.provider_id = parts.provider_id or event.provider_id or f"call_{event.index}"
+        parts.name = parts.name or event.name or ""
+        parts.arguments.append(event.arguments)
 
     def _take_usage(self, event: UsageReport) -> None:
         self.usage = event.usage
@@ -122,8 +129,8 @@ class ReplyBuilder:
         if self._reason is None:
             raise ProviderFault("broken", "the model's answer was cut off before its end")
         calls = tuple(
-            ModelCall(provider_id or f"call_{index}", name, arguments)
-            for index, (provider_id, name, arguments) in sorted(self._calls.items())
+            ModelCall(parts.provider_id, parts.name, "".join(parts.arguments))
+            for _, parts in sorted(self._calls.items())
         )
         # A reply cut at its length may end in half a call: none of its calls is run.
         return ModelReply(self._reason, () if self._reason == "length" else calls, self.usage)

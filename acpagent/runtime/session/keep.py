@@ -1,0 +1,68 @@
+"""What a session keeps across turns and rebuilds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from acpagent.core.history import Entry
+from acpagent.core.paths import Roots
+from acpagent.runtime.session.loadout import AXES, CONTROLS, Loadout
+from acpagent.runtime.session.services import SessionGate
+from acpagent.runtime.turn.conversation import Conversation
+from acpagent.runtime.turn.journal import Journal
+from acpagent.store import entries, sessions
+from acpagent.store.database import Store, Write, together
+from acpagent.store.sessions import SessionRow
+
+
+class RowWriter:
+    """Writes a session's entries; the first write makes its row, so that a session never prompted leaves nothing
+    behind (SESS-21). `stored` is set by the store's callback, `row` by the session worker."""
+
+    def __init__(self, store: Store, row: SessionRow, stored: bool) -> None:
+        self._store = store
+        self.row = row
+        self.stored = stored
+
+    def submit(self, batch: Sequence[Entry], then: Callable[[BaseException | None], None]) -> None:
+        """Queue the entries for the store's writer."""
+        writes: list[Write] = [] if self.stored else [sessions.save_new(self.row)]
+        writes.append(entries.append(self.row.id, batch))
+
+        def written(fault: BaseException | None) -> None:
+            self.stored = self.stored or fault is None
+            then(fault)
+
+        self._store.submit(together(*writes), written)
+
+
+@dataclass(slots=True)
+class Keep:
+    """Made by the opening. Touched by the session worker alone, except `loadout` and `controls`, which change
+    under the session lock."""
+
+    writer: RowWriter
+    roots: Roots
+    gate: SessionGate
+    loadout: Loadout
+    conversation: Conversation
+    journal: Journal
+    controls: dict[str, str]
+    cost: float | None = None
+    spoken: bool = False
+
+    @property
+    def row(self) -> SessionRow:
+        """The session's row as it is or will be stored."""
+        return self.writer.row
+
+    def record(self, entry: Entry) -> None:
+        """An entry happened: the model's view and the store both learn of it."""
+        self.conversation.feed((entry,))
+        self.journal.add(entry)
+
+
+def settings_of(axes: dict[str, str], controls: dict[str, str]) -> dict[str, str]:
+    """The axes and controls as stored with the session."""
+    return {name: value for name, value in {**axes, **controls}.items() if name in (*AXES, *CONTROLS)}

@@ -1,0 +1,32 @@
+"""A loadout: the frozen bundle that turns run with. A rebuild makes a new one beside the old and swaps it in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from acpagent.core.model import Provider, ToolSpec
+from acpagent.core.toolcalls import Tool
+
+# The axes that a loadout is built from; any other control of a session needs no rebuild.
+AXES = ("model", "effort", "work_mode")
+# The controls a session keeps beside its axes.
+CONTROLS = ("mode", "tool_approval")
+
+
+@dataclass(frozen=True, slots=True)
+class Loadout:
+    """`model` is `provider/model`. `system` and `tool_list` are spelled once in the provider's dialect, so that
+    every request of a session begins with the same bytes."""
+
+    model: str
+    provider: Provider
+    tools: Mapping[str, Tool]
+    system: str
+    tool_list: str
+
+
+def assemble(model: str, provider: Provider, tools: Mapping[str, Tool], instructions: str) -> Loadout:
+    """Put a loadout together. The order of `tools` is the order the model sees."""
+    specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in tools.values()]
+    return Loadout(model, provider, tools, provider.encode_system(instructions), provider.encode_tools(specs))

@@ -1,0 +1,155 @@
+"""The sessions of one process: which are live, and the doors to those in the store."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from acpagent.core.faults import Fault, TheirFault
+from acpagent.core.host import Host
+from acpagent.core.reply import Reply
+from acpagent.runtime.session.crew import SessionCrew
+from acpagent.runtime.session.services import Services
+from acpagent.runtime.session.session import Session
+from acpagent.runtime.session.works import Opening
+from acpagent.store import sessions
+from acpagent.store.sessions import PAGE_SIZE, SessionRow
+from acpagent.wire import codes
+
+
+def mint_id() -> str:
+    """The id of a new session, which nobody knows before its opening is answered (SESS-01, SESS-17)."""
+    return str(uuid.uuid4())
+
+
+# Makes the host of a session from its id and its lock.
+MakeHost = Callable[[str, threading.RLock], Host]
+
+
+class Registry:
+    """Live sessions by id, under one leaf lock that is never held while a session's is taken."""
+
+    def __init__(self, services: Services, make_host: MakeHost) -> None:
+        self._services = services
+        self._make_host = make_host
+        self._lock = threading.Lock()
+        self._live: dict[str, tuple[Session, SessionCrew]] = {}
+
+    def open(self, session_id: str, opening: Opening) -> None:
+        """Open a session: a new one under an id of `mint_id`, a stored one, or a live one again."""
+        session = self.get(session_id)
+        if session is not None:
+            session.reopen(opening)
+        else:
+            self._begin(session_id, opening)
+
+    def get(self, session_id: str) -> Session | None:
+        """The session if it was opened here and is not closed since."""
+        found = self._find(session_id)
+        return found[0] if found else None
+
+    def crew(self, session_id: str) -> SessionCrew | None:
+        """The crew of a live session."""
+        found = self._find(session_id)
+        return found[1] if found else None
+
+    def delete(self, session_id: str, reply: Reply) -> bool:
+        """Delete a live session: its teardown erases it last. False if it is not live."""
+        found = self._find(session_id)
+        if found is None:
+            return False
+        session, crew = found
+        with session.lock:
+            crew.erase = True
+        session.close(reply)
+        return True
+
+    def erase(self, session_id: str) -> None:
+        """Delete a stored session that is not live here; one that is unknown is fine (DEL-02).
+
+        Raises `Held` while another process has it, `StoreFault`.
+        """
+        if sessions.get(self._services.store, session_id) is None:
+            return
+        self._services.leases.take(session_id)
+        self._services.store.apply(sessions.erase(session_id))
+        self._services.leases.release(session_id)
+
+    def page(self, cwd: str | None, cursor: str | None) -> tuple[list[SessionRow], str | None]:
+        """One page of sessions, newest first: the stored ones with a prompt, and those live here.
+
+        Raises `BadCursor`, `StoreFault`.
+        """
+        resolved = None if cwd is None else sessions.resolve(cwd)
+        with self._lock:
+            crews = [crew for _, crew in self._live.values()]
+        keeps = [crew.keep for crew in crews if crew.keep is not None]
+        stored = [keep.row.id for keep in keeps if keep.writer.stored]
+        rows, following = sessions.page(self._services.store, resolved, cursor, PAGE_SIZE, stored)
+        if cursor is None:
+            fresh = [keep.row for keep in keeps if not keep.writer.stored]
+            rows = [row for row in fresh if resolved in (None, row.cwd_resolved)] + rows
+            rows.sort(key=lambda row: row.updated_at, reverse=True)
+        return rows, following
+
+    def close_all(self, deadline: Callable[[], float]) -> bool:
+        """Close every live session at once; waits until all are closed or `deadline()` seconds are gone."""
+        with self._lock:
+            live = [session for session, _ in self._live.values()]
+        waiters = [_Waiter() for _ in live]
+        for session, waiter in zip(live, waiters, strict=True):
+            session.close(waiter)
+        return all([waiter.wait(max(0.0, deadline())) for waiter in waiters])
+
+    def _begin(self, session_id: str, opening: Opening) -> None:
+        crews: list[SessionCrew] = []
+
+        def make_crew(session: Session) -> SessionCrew:
+            crews.append(SessionCrew(session, self._services))
+            return crews[0]
+
+        session = Session(
+            session_id,
+            opening,
+            dict(self._services.defaults),
+            lambda lock: self._make_host(session_id, lock),
+            make_crew,
+        )
+        with self._lock:
+            self._live[session_id] = (session, crews[0])
+        session.start()
+
+    def _find(self, session_id: str) -> tuple[Session, SessionCrew] | None:
+        with self._lock:
+            found = self._live.get(session_id)
+        if found is not None and found[0].machine.state_id == "closed":
+            with self._lock:
+                if self._live.get(session_id) is found:
+                    del self._live[session_id]
+            return None
+        return found
+
+
+class _Waiter:
+    """A reply that somebody waits for."""
+
+    def __init__(self) -> None:
+        self._done = threading.Event()
+
+    def done(self, outcome: Any) -> None:
+        self._done.set()
+
+    def fail(self, fault: Fault) -> None:
+        self._done.set()
+
+    def wait(self, seconds: float) -> bool:
+        return self._done.wait(seconds)
+
+
+def unknown(session_id: str) -> TheirFault:
+    """The fault for a session that is not open here (RPC-26)."""
+    return TheirFault(
+        codes.NOT_FOUND, "the session is not open; load or resume it first", {"sessionId": session_id}
+    )

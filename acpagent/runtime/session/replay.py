@@ -1,0 +1,88 @@
+"""Replay: stored entries as the events they once were, through the same renderer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from acpagent.core.blocks import Text
+from acpagent.core.events import Chunk, Event, Notice, PlanChanged, ToolChanged, Usage, UsageChanged
+from acpagent.core.history import (
+    CallMade,
+    CallSettled,
+    Entry,
+    PlanSet,
+    Said,
+    Told,
+    TurnClosed,
+    TurnOpened,
+    UsageSet,
+    UserSaid,
+)
+from acpagent.core.toolcalls import ToolCall
+from acpagent.runtime.turn.toolrun import parse_arguments
+
+_ABANDONED = "acpagent stopped before this call finished; nothing is known of its outcome."
+
+
+def mend(stored: Iterable[Entry]) -> list[Entry]:
+    """What a killed process left undone: each call without an end gets one (LOAD-04), an open turn is closed."""
+    open_calls: dict[str, CallMade] = {}
+    open_turn = ""
+    for entry in stored:
+        if isinstance(entry, TurnOpened):
+            open_turn = entry.turn_id
+        elif isinstance(entry, TurnClosed):
+            open_turn = ""
+        elif isinstance(entry, CallMade):
+            open_calls[entry.call_id] = entry
+        elif isinstance(entry, CallSettled):
+            open_calls.pop(entry.call.id, None)
+    mended: list[Entry] = [
+        CallSettled(made.turn_id, _abandoned(made), _ABANDONED) for made in open_calls.values()
+    ]
+    if open_turn:
+        mended.append(TurnClosed(open_turn, None, Usage(), "acpagent stopped during this turn"))
+    return mended
+
+
+def _abandoned(made: CallMade) -> ToolCall:
+    arguments, _ = parse_arguments(made.arguments)
+    title = made.name or "unknown tool"
+    return ToolCall(
+        made.call_id, made.name, title, "other", "failed", arguments, None, (), (Text(_ABANDONED),)
+    )
+
+
+def events(stored: Iterable[Entry]) -> Iterator[Event]:
+    """The events of stored entries, in order. Pieces of one message are joined; only what is the person's or the
+    agent's is shown, nothing that acpagent added for the model."""
+    pieces: list[Said] = []
+    for entry in stored:
+        if pieces and not (isinstance(entry, Said) and entry.message_id == pieces[0].message_id):
+            yield _joined(pieces)
+            pieces = []
+        if isinstance(entry, Said):
+            pieces.append(entry)
+        else:
+            yield from _event(entry)
+    if pieces:
+        yield _joined(pieces)
+
+
+def _joined(pieces: list[Said]) -> Event:
+    first = pieces[0]
+    return Chunk(first.message_id, first.role, Text("".join(piece.text for piece in pieces)))
+
+
+def _event(entry: Entry) -> Iterator[Event]:
+    if isinstance(entry, UserSaid):
+        for block in entry.blocks:
+            yield Chunk(entry.message_id, "user", block)
+    elif isinstance(entry, CallSettled):
+        yield ToolChanged(entry.call)
+    elif isinstance(entry, PlanSet):
+        yield PlanChanged(entry.entries)
+    elif isinstance(entry, UsageSet):
+        yield UsageChanged(entry.used, entry.size, entry.cost, entry.currency)
+    elif isinstance(entry, Told):
+        yield Notice(entry.level, entry.code, dict(entry.params))

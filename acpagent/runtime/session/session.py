@@ -1,0 +1,195 @@
+"""A session: one lock, one machine, at most one worker thread, and exactly the machine's verbs. It does no I/O."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from acpagent.core.blocks import Block
+from acpagent.core.events import CommandsChanged, ControlsChanged, Event, Notice, TitleChanged
+from acpagent.core.host import Host
+from acpagent.core.reply import Reply
+from acpagent.core.scope import Closer, Scope, run_closers
+from acpagent.runtime.session.machine import Record, SessionMachine, failed
+from acpagent.runtime.session.works import (
+    Answer,
+    CancelScope,
+    Effect,
+    Opening,
+    Outcome,
+    PromptRequest,
+    Report,
+    Run,
+    Turn,
+    Work,
+)
+
+
+class Crew(Protocol):
+    """Who does a session's work, on its worker thread; and what a session says of itself."""
+
+    def run(self, work: Work) -> Outcome:
+        """Do the work. Raising is allowed: the work then failed for that reason."""
+
+    def controls(self, axes: dict[str, str]) -> ControlsChanged: ...
+    def commands(self) -> CommandsChanged: ...
+    def title(self) -> TitleChanged: ...
+
+
+class Session:
+    """The verbs may be called from any thread; each takes the lock once and blocks on nothing else.
+
+    `lock` is the session's only lock, re-entrant; a turn's condition is built on it. The worker thread starts after
+    the event that gave it work, and ends when `_next_work` finds none: an idle session has no thread.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        opening: Opening,
+        axes: dict[str, str],
+        make_host: Callable[[threading.RLock], Host],
+        make_crew: Callable[[Session], Crew],
+    ) -> None:
+        self.id = session_id
+        self.lock = threading.RLock()
+        self.host = make_host(self.lock)
+        opening.scope = Scope(self.lock)
+        self.machine = SessionMachine(Record(axes, opening), self._new_turn)
+        self._worker: threading.Thread | None = None
+        self._crew = make_crew(self)
+
+    def start(self) -> None:
+        """Begin the opening that the session was made with."""
+        with self.lock:
+            starting = self._claim_worker()
+        self._start_worker(starting)
+
+    # The verbs.
+
+    def prompt(self, blocks: tuple[Block, ...], reply: Reply) -> None:
+        self._offer("prompt", reply, request=PromptRequest(blocks, reply))
+
+    def steer(self, blocks: tuple[Block, ...], reply: Reply) -> None:
+        self._offer("steer", reply, blocks=blocks, reply=reply)
+
+    def cancel(self) -> None:
+        self._offer("cancel", None)
+
+    def configure(self, axis: str, value: str, reply: Reply) -> None:
+        """Change an axis that a loadout is built from."""
+        self._offer("configure", reply, axis=axis, value=value, reply=reply)
+
+    def adjust(self, apply: Callable[[], None], reply: Reply | None) -> None:
+        """Change a control that needs no rebuild; `apply` is run under the lock."""
+        self._offer("adjust", reply, apply=apply, reply=reply)
+
+    def reload(self, reply: Reply) -> None:
+        self._offer("reload", reply, reply=reply)
+
+    def reopen(self, opening: Opening) -> None:
+        """Load or resume while the session is live."""
+        opening.first, opening.scope = False, Scope(self.lock)
+        self._offer("reopen", opening.reply, opening=opening)
+
+    def withdraw(self, reply: Reply) -> None:
+        """The request that `reply` answers is no longer wanted."""
+        self._offer("withdraw", None, reply=reply)
+
+    def close(self, reply: Reply | None) -> None:
+        self._offer("close", reply, reply=reply)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the session takes part in anything but closing."""
+        with self.lock:
+            return self.machine.state_id not in ("closing", "closed")
+
+    def emit(self, event: Event) -> None:
+        """Emit under the lock, so that an event keeps its place among the answers."""
+        with self.lock:
+            self.host.emit(event)
+
+    # One road for all of them.
+
+    def _offer(self, event: str, refused: Reply | None, **arguments: Any) -> None:
+        with self.lock:
+            fault = self.machine.offer(event, **arguments)
+            if fault is not None and refused is not None:
+                refused.fail(fault)
+            closers = self._carry_out()
+            starting = self._claim_worker()
+        run_closers(closers)
+        self._start_worker(starting)
+
+    def _carry_out(self) -> list[Closer]:
+        """Do what the machine asked for, in order, in the critical section of the event itself."""
+        closers: list[Closer] = []
+        for effect in self.machine.take_effects():
+            if isinstance(effect, Answer):
+                if effect.fault is not None:
+                    effect.reply.fail(effect.fault)
+                else:
+                    effect.reply.done(effect.outcome)
+            elif isinstance(effect, CancelScope):
+                closers += effect.scope.cancel()
+            elif isinstance(effect, Run):
+                effect.install()
+            elif isinstance(effect, Report):
+                self.host.emit(Notice("warning", effect.code, {"cause": effect.cause}))
+            elif effect is Effect.CONTROLS:
+                self.host.emit(self._crew.controls(self.machine.record.requested()))
+            elif effect is Effect.TITLE:
+                self.host.emit(self._crew.title())
+            elif effect is Effect.COMMANDS:
+                self.host.emit(self._crew.commands())
+        return closers
+
+    def _new_turn(self, request: PromptRequest) -> Turn:
+        return Turn(request, Scope(self.lock))
+
+    # The worker.
+
+    def _claim_worker(self) -> threading.Thread | None:
+        if self.machine.record.work is None or self._worker is not None:
+            return None
+        self._worker = threading.Thread(target=self._work, name=f"acpagent-{self.id}", daemon=True)
+        return self._worker
+
+    def _start_worker(self, worker: threading.Thread | None) -> None:
+        """What can fail happens after the event: a thread that cannot start is work that failed."""
+        if worker is None:
+            return
+        try:
+            worker.start()
+        except RuntimeError as error:
+            with self.lock:
+                self._worker = None
+                work = self.machine.record.work
+            if work is not None:
+                self._work_done(failed(work, f"no thread could be started: {error}"))
+
+    def _work(self) -> None:
+        while (work := self._next_work()) is not None:
+            try:
+                outcome = self._crew.run(work)
+            except Exception as error:
+                sys.excepthook(type(error), error, error.__traceback__)
+                outcome = failed(work, f"internal error: {type(error).__name__}")
+            self._work_done(outcome)
+
+    def _next_work(self) -> Work | None:
+        with self.lock:
+            if self.machine.record.work is None:
+                self._worker = None
+            return self.machine.record.work
+
+    def _work_done(self, outcome: Outcome) -> None:
+        with self.lock:
+            self.machine.send("work_done", outcome=outcome)
+            closers = self._carry_out()
+            starting = self._claim_worker()
+        run_closers(closers)
+        self._start_worker(starting)

@@ -1,0 +1,163 @@
+"""Running a turn: everything around the loop, from the journal's first entry to the committed last one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from acpagent.core.blocks import Block, Text
+from acpagent.core.events import Chunk, TitleChanged, TurnEnded, TurnStarted
+from acpagent.core.faults import Fault
+from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UserSaid
+from acpagent.core.host import Host
+from acpagent.core.live import LiveOutput
+from acpagent.core.scope import Scope
+from acpagent.core.toolcalls import ToolContext
+from acpagent.runtime.session.keep import Keep
+from acpagent.runtime.session.opening import preface
+from acpagent.runtime.session.services import Services
+from acpagent.runtime.session.works import Turn, TurnOutcome
+from acpagent.runtime.turn.loop import Ended, Spending, Steering, TurnLoop
+from acpagent.runtime.turn.prompt import PromptReader, read_link
+from acpagent.runtime.turn.speaker import Speaker, new_id
+from acpagent.runtime.turn.stop import STOPS, leaves_no_trace
+from acpagent.runtime.turn.toolrun import Desk, ToolRunner
+from acpagent.store import sessions
+from acpagent.wire import codes
+
+TITLE_LENGTH = 80
+
+
+@dataclass(slots=True)
+class TurnRunner:
+    """Runs the turns of one session on its worker. `allow_everything` makes the session yolo."""
+
+    services: Services
+    keep: Keep
+    host: Host
+    lock: threading.RLock
+    allow_everything: Callable[[], None]
+
+    def run(self, turn: Turn) -> TurnOutcome:
+        """The whole turn. Its last entry is committed before this returns, so before it is answered."""
+        turn_id, blocks = new_id("turn"), turn.request.blocks
+        self.host.emit(TurnStarted(turn_id))
+        self._note_prompt(blocks)
+        self.keep.record(TurnOpened(turn_id))
+        local = self.services.commands.answer(blocks)
+        ended, closed = self._answer(turn_id, blocks, local, turn) if local else self._converse(turn_id, turn)
+        fault = self._finish(turn_id, ended, closed, local is not None)
+        self.host.emit(TurnEnded(turn_id, closed.stop, closed.usage, fault.message if fault else None))
+        return TurnOutcome(closed.stop or "end_turn", closed.usage, fault)
+
+    def _note_prompt(self, blocks: tuple[Block, ...]) -> None:
+        """Count the prompt, and name the session after its first one."""
+        writer, stamp = self.keep.writer, sessions.now()
+        title = writer.row.title or _title(blocks)
+        new = replace(writer.row, title=title, updated_at=stamp, prompts=writer.row.prompts + 1)
+        if writer.stored:
+            self.services.store.submit(sessions.touch(new.id, title, stamp, 1))
+        with self.lock:
+            writer.row = new
+
+    def _answer(
+        self, turn_id: str, blocks: tuple[Block, ...], words: str, turn: Turn
+    ) -> tuple[Ended, TurnClosed]:
+        """A local command: born sealed, answered without the model, and nothing of it reaches the model later."""
+        _seal(turn)
+        keep, message_id = self.keep, new_id("msg")
+        keep.record(UserSaid(turn_id, new_id("msg"), blocks, ""))
+        keep.record(Said(turn_id, message_id, "assistant", words))
+        self.host.emit(Chunk(message_id, "assistant", Text(words)))
+        ended = Ended("cancelled" if turn.scope.cancelled else "finished")
+        return ended, TurnClosed(turn_id, STOPS[ended.end], Spending().turn)
+
+    def _converse(self, turn_id: str, turn: Turn) -> tuple[Ended, TurnClosed]:
+        spending = Spending(self.keep.cost)
+        loop = self._loop(turn_id, turn, spending)
+        ended = loop.run(turn.request.blocks)
+        closed = loop.close(ended, _seal(turn))
+        self.keep.cost = spending.cost
+        self.keep.spoken = True
+        self.services.credentials.rejected = (
+            ended.fault is not None and ended.fault.code == codes.AUTH_REQUIRED
+        )
+        return ended, closed
+
+    def _loop(self, turn_id: str, turn: Turn, spending: Spending) -> TurnLoop:
+        keep, loadout, host = self.keep, self.keep.loadout, self.host
+        speaker = Speaker(turn_id, host.emit, keep.record)
+        first_words = "" if keep.spoken else preface(keep.row.cwd)
+        reader = PromptReader(keep.roots, loadout.provider.sees_images, read_link, first_words)
+        return TurnLoop(
+            turn_id=turn_id,
+            scope=turn.scope,
+            host=host,
+            conversation=keep.conversation,
+            record=keep.record,
+            provider=loadout.provider,
+            prefix=(loadout.system, loadout.tool_list),
+            tools=ToolRunner(self._desk(turn_id, turn.scope, speaker)),
+            speaker=speaker,
+            reader=reader,
+            steering=Steering(turn.take, turn.take_or_seal),
+            spending=spending,
+            limit=self.services.limits.turn_requests,
+        )
+
+    def _desk(self, turn_id: str, scope: Scope, speaker: Speaker) -> Desk:
+        keep = self.keep
+        return Desk(
+            turn_id=turn_id,
+            scope=scope,
+            host=self.host,
+            gate=keep.gate,
+            find_tool=keep.loadout.tools.get,
+            make_context=self._context,
+            record=keep.record,
+            emit=self.host.emit,
+            allow_everything=self.allow_everything,
+            check_store=keep.journal.check,
+        )
+
+    def _context(self, scope: Scope, live: LiveOutput) -> ToolContext:
+        limits = self.services.limits
+        return ToolContext(
+            roots=self.keep.roots,
+            scope=scope,
+            live=live,
+            command_seconds=limits.command_seconds,
+            output_bytes=limits.output_bytes,
+            hidden_env=self.services.hidden_env,
+            files=self.host.files,
+            shell=self.host.shell,
+        )
+
+    def _finish(self, turn_id: str, ended: Ended, closed: TurnClosed, local: bool) -> Fault | None:
+        """Commit, so that what is answered is stored. A store that fails makes the turn fail, after the fact."""
+        keep = self.keep
+        keep.record(closed)
+        if local or leaves_no_trace(closed.stop, ended.fault):
+            keep.record(Tombstone(turn_id))
+        try:
+            keep.journal.commit()
+        except Fault as fault:
+            return fault
+        if keep.row.prompts == 1:
+            self.host.emit(TitleChanged(keep.row.title or "", keep.row.updated_at))
+        return ended.fault
+
+
+def _seal(turn: Turn) -> list[tuple[Block, ...]]:
+    """End admission of steers; returns those nobody took."""
+    with turn.scope.lock:
+        left = turn.take()
+        turn.sealed = True
+        return left
+
+
+def _title(blocks: tuple[Block, ...]) -> str:
+    """A session's name: its first words on one line, cut to a length a list can show."""
+    words = " ".join(" ".join(block.text.split()) for block in blocks if isinstance(block, Text))
+    return (words if len(words) <= TITLE_LENGTH else words[: TITLE_LENGTH - 3] + "...") or "Untitled"

@@ -1,0 +1,153 @@
+"""The turn's loop: ask the model, run its calls, until it stops, a limit is hit, or a cancel.
+
+Knows a provider, a tool runner, a history and a host; never a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from acpagent.core.blocks import Block
+from acpagent.core.events import Event, Notice, Usage, UsageChanged
+from acpagent.core.faults import Fault
+from acpagent.core.history import Entry, Told, TurnClosed, UsageSet, UserSaid
+from acpagent.core.host import Host
+from acpagent.core.model import ModelRequest, Provider, ProviderFault, Retrying
+from acpagent.core.scope import Cancelled, Scope
+from acpagent.runtime.turn.conversation import Conversation
+from acpagent.runtime.turn.modelcall import ModelReply, call_model
+from acpagent.runtime.turn.prompt import PromptReader
+from acpagent.runtime.turn.speaker import Speaker, new_id
+from acpagent.runtime.turn.stop import STOPS, End, provider_fault
+from acpagent.runtime.turn.toolrun import ToolRunner
+
+
+@dataclass(slots=True)
+class Steering:
+    """How the loop takes the guidance that came in while it ran."""
+
+    take: Callable[[], list[tuple[Block, ...]]]
+    take_or_seal: Callable[[], list[tuple[Block, ...]]]
+
+
+@dataclass(slots=True)
+class Spending:
+    """What a session has used so far."""
+
+    cost: float | None = None
+    turn: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the loop ended; `fault` wins over `end`."""
+
+    end: End
+    fault: Fault | None = None
+
+
+class TurnLoop:
+    """One prompt from first model call to last. Runs on the session worker."""
+
+    def __init__(
+        self,
+        turn_id: str,
+        scope: Scope,
+        host: Host,
+        conversation: Conversation,
+        record: Callable[[Entry], None],
+        provider: Provider,
+        prefix: tuple[str, str],
+        tools: ToolRunner,
+        speaker: Speaker,
+        reader: PromptReader,
+        steering: Steering,
+        spending: Spending,
+        limit: int,
+    ) -> None:
+        """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt."""
+        self._turn_id, self._scope, self._host = turn_id, scope, host
+        self._conversation, self._record, self._provider = conversation, record, provider
+        self._prefix, self._tools, self._speaker = prefix, tools, speaker
+        self._reader, self._steering, self._spending, self._limit = reader, steering, spending, limit
+
+    def run(self, blocks: Sequence[Block]) -> Ended:
+        """Work on the prompt. Raises `Fault` of ours only; every way of ending is in the returned value."""
+        try:
+            self._hear(blocks, steer=False)
+            return Ended(self._rounds())
+        except Cancelled:
+            return Ended("cancelled")
+        except ProviderFault as fault:
+            return Ended("finished", provider_fault(fault))
+        except Fault as fault:
+            return Ended("finished", fault)
+
+    def _rounds(self) -> End:
+        for number in range(self._limit):
+            reply = self._ask_model()
+            if reply.reason in ("length", "refusal"):
+                return "length" if reply.reason == "length" else "refusal"
+            if reply.calls:
+                self._tools.run(reply.calls, number)
+                steers = self._steering.take()
+            elif not (steers := self._steering.take_or_seal()):
+                return "finished"
+            for blocks in steers:
+                self._hear(blocks, steer=True)
+        return "rounds"
+
+    def _hear(self, blocks: Sequence[Block], steer: bool) -> None:
+        """What the person said, as the model will read it. Steers at one boundary are appended in order."""
+        heard = self._reader.read(blocks, self._scope)
+        for notice in heard.notices:
+            self.tell(notice)
+        self._record(UserSaid(self._turn_id, new_id("msg"), tuple(blocks), heard.text, steer))
+
+    def _ask_model(self) -> ModelReply:
+        request = ModelRequest(*self._prefix, self._conversation.fragments())
+        reply = call_model(
+            self._provider, request, self._scope, self._speaker, self._host.wait_room, self._show_retry
+        )
+        self._count(reply.usage)
+        return reply
+
+    def _show_retry(self, retry: Retrying) -> None:
+        params = {
+            "attempt": retry.attempt,
+            "limit": retry.limit,
+            "seconds": retry.seconds,
+            "cause": retry.cause,
+        }
+        self.tell(Notice("warning", "model_retry", params))
+
+    def _count(self, usage: Usage) -> None:
+        spending, provider = self._spending, self._provider
+        spending.turn = spending.turn + usage
+        cost = provider.cost(usage)
+        if cost is not None:
+            spending.cost = (spending.cost or 0.0) + cost
+        used = usage.input + usage.output
+        entry = UsageSet(self._turn_id, used, provider.context_window, spending.cost, provider.currency)
+        self._record(entry)
+        self.emit(UsageChanged(used, entry.size, entry.cost, entry.currency))
+
+    def tell(self, notice: Notice) -> None:
+        """Say something of ours to the person, and keep it for the replay."""
+        self._record(Told(self._turn_id, notice.level, notice.code, notice.params))
+        self.emit(notice)
+
+    def emit(self, event: Event) -> None:
+        """Emit after what the model said so far."""
+        self._speaker.flush()
+        self._host.emit(event)
+
+    def close(self, ended: Ended, leftovers: Sequence[tuple[Block, ...]]) -> TurnClosed:
+        """The turn's last entry. Guidance that came too late is shown and kept, never dropped."""
+        for blocks in leftovers:
+            words = " ".join(getattr(block, "text", None) or "[attachment]" for block in blocks)
+            self.tell(Notice("warning", "steer_unused", {"text": words}))
+        stop = None if ended.fault else STOPS[ended.end]
+        message = ended.fault.message if ended.fault else None
+        return TurnClosed(self._turn_id, stop, self._spending.turn, message)

@@ -1,0 +1,45 @@
+"""How a turn's loop can end, and what that is to whoever prompted. One table decides."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from acpagent.core.events import Stop
+from acpagent.core.faults import Fault, OurFault, TheirFault
+from acpagent.core.model import ProviderFault
+from acpagent.wire import codes
+
+End = Literal["finished", "length", "rounds", "refusal", "cancelled"]
+
+STOPS: dict[End, Stop] = {
+    "finished": "end_turn",
+    "length": "max_tokens",
+    "rounds": "max_turn_requests",
+    "refusal": "refusal",
+    "cancelled": "cancelled",
+}
+
+# What a person can do about a provider's failure, by its kind.
+_REMEDIES: dict[str, str] = {
+    "auth": "check the key with `acpagent setup`",
+    "payment": "check the account's balance at the provider",
+    "too_long": "the conversation no longer fits the model; start a new session or pick a larger model",
+    "rate": "wait a little and send the prompt again",
+    "unavailable": "send the prompt again later",
+    "rejected": "check the model's name and settings in config.yaml",
+    "broken": "send the prompt again; what was shown is kept",
+}
+
+
+def provider_fault(fault: ProviderFault) -> Fault:
+    """A provider's failure as the answer to the prompt; never a silent end (TURN-10, AUTH-15)."""
+    message = f"{fault.message}; {_REMEDIES[fault.kind]}"
+    if fault.kind == "auth":
+        return TheirFault(codes.AUTH_REQUIRED, message)
+    return OurFault(message, {"kind": fault.kind, "details": fault.message})
+
+
+def leaves_no_trace(stop: Stop | None, fault: Fault | None) -> bool:
+    """Whether the turn is tombstoned: a refused prompt (TURN-08), and one the client will send again after signing
+    in (AUTH-18)."""
+    return stop == "refusal" or (fault is not None and fault.code == codes.AUTH_REQUIRED)

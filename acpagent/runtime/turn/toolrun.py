@@ -1,0 +1,312 @@
+"""The tool runner: each call of a model reply through prepare, gate, question, apply, and its final snapshot."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from acpagent.core.blocks import Text
+from acpagent.core.events import Event, PlanChanged, ToolChanged
+from acpagent.core.history import CallMade, CallSettled, Entry, PlanSet
+from acpagent.core.host import Choice, Host, PermissionAsk
+from acpagent.core.live import LiveOutput
+from acpagent.core.model import ModelCall
+from acpagent.core.scope import Cancelled, Scope
+from acpagent.core.toolcalls import (
+    Proposal,
+    Tool,
+    ToolCall,
+    ToolContext,
+    ToolRefusal,
+    ToolResult,
+)
+from acpagent.runtime.turn.speaker import new_id
+
+# Snapshots of live output per second: content replaces, so that forwarding every line would be quadratic (TOOL-07).
+SNAPSHOT_SECONDS = 0.1
+# How long a cancelled call may take to unwind before it is left behind.
+UNWIND_SECONDS = 2.0
+PARALLEL_CALLS = 8
+
+
+class Verdict(Protocol):
+    """What the gate says of a proposal."""
+
+    @property
+    def action(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def choices(self) -> tuple[Choice, ...]: ...
+
+
+class Gate(Protocol):
+    """Judges proposals; one per session."""
+
+    def judge(self, tool_name: str, proposal: Proposal) -> Verdict: ...
+    def grant_session(self, rule: str) -> None: ...
+
+
+@dataclass(slots=True)
+class Desk:
+    """What a runner needs of its session and turn, made once per turn."""
+
+    turn_id: str
+    scope: Scope
+    host: Host
+    gate: Gate
+    find_tool: Callable[[str], Tool | None]
+    make_context: Callable[[Scope, LiveOutput], ToolContext]
+    record: Callable[[Entry], None]
+    emit: Callable[[Event], None]
+    allow_everything: Callable[[], None]
+    check_store: Callable[[], None] = lambda: None
+
+
+@dataclass(eq=False, slots=True)
+class Running:
+    """One call while it is worked on. `result` and `dirty` are handed over under the turn's lock."""
+
+    call: ToolCall
+    made: CallMade
+    tool: Tool | None = None
+    proposal: Proposal | None = None
+    context: ToolContext | None = None
+    started: float = field(default_factory=time.monotonic)
+    result: ToolResult | None = None
+    dirty: bool = False
+    sent_at: float = 0.0
+
+
+class ToolRunner:
+    """Runs on the session worker; only `apply` is on helper threads, which hand their result to the turn."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._open: list[Running] = []
+
+    def run(self, calls: Sequence[ModelCall], round_number: int) -> None:
+        """Settle every call of a reply, in order; neighbours that only read run side by side.
+
+        Raises `Cancelled`, with every announced call settled (CAN-05, TOOL-06).
+        """
+        desk = self._desk
+        made = [
+            CallMade(desk.turn_id, new_id("call"), call.provider_id, call.name, call.arguments, round_number)
+            for call in calls
+        ]
+        for entry in made:
+            desk.record(entry)
+        try:
+            for batch in self._batches(made):
+                desk.check_store()
+                self._run_batch(batch)
+        except Cancelled:
+            self._unwind()
+            raise
+
+    def _batches(self, made: Sequence[CallMade]) -> list[list[CallMade]]:
+        batches: list[list[CallMade]] = []
+        previous_reads = False
+        for entry in made:
+            tool = self._desk.find_tool(entry.name)
+            reads = tool is not None and tool.reads_only
+            if reads and previous_reads and len(batches[-1]) < PARALLEL_CALLS:
+                batches[-1].append(entry)
+            else:
+                batches.append([entry])
+            previous_reads = reads
+        return batches
+
+    def _run_batch(self, batch: Sequence[CallMade]) -> None:
+        started = []
+        for made in batch:
+            self._desk.scope.check()
+            running = self._announce(made)
+            if running.proposal is not None and self._permitted(running):
+                self._start(running)
+                started.append(running)
+        self._wait(started)
+
+    def _announce(self, made: CallMade) -> Running:
+        """Tell the person of the call before anything runs (TOOL-01), with what it would do."""
+        arguments, problem = parse_arguments(made.arguments)
+        call = ToolCall(made.call_id, made.name, made.name or "unknown tool", "other", "pending", arguments)
+        running = Running(call, made, self._desk.find_tool(made.name))
+        live = LiveOutput(lambda: self._mark_dirty(running))
+        running.context = self._desk.make_context(self._desk.scope, live)
+        self._open.append(running)
+        if running.tool is None:
+            problem = f"There is no tool named {made.name!r}."
+        if problem is None:
+            problem = self._prepare(running, arguments)
+        self._emit(running)
+        if problem is not None:
+            self._settle(running, ToolResult(problem, failed=True))
+        return running
+
+    def _prepare(self, running: Running, arguments: Mapping[str, Any]) -> str | None:
+        assert running.tool is not None
+        assert running.context is not None
+        try:
+            proposal = running.tool.prepare(arguments, running.context)
+        except ToolRefusal as refusal:
+            return str(refusal)
+        except OSError as error:
+            return f"{running.tool.name} failed: {error.strerror or error}"
+        running.proposal = proposal
+        running.call = replace(
+            running.call,
+            title=proposal.title,
+            kind=proposal.kind,
+            locations=proposal.locations,
+            content=(proposal.diff,) if proposal.diff else (),
+            facts=dict(proposal.facts),
+        )
+        return None
+
+    def _permitted(self, running: Running) -> bool:
+        """Ask the gate, and the person if it says so. Anything but an offered yes is a no (PERM-06)."""
+        assert running.proposal is not None
+        gate = self._desk.gate
+        verdict = gate.judge(running.made.name, running.proposal)
+        if verdict.action == "allow":
+            return True
+        if verdict.action == "deny":
+            self._settle(running, ToolResult(f"Not allowed: {verdict.reason}", failed=True))
+            return False
+        ask = PermissionAsk(running.call, verdict.choices, verdict.rule, verdict.reason)
+        decision = self._desk.host.permit(ask, self._desk.scope)
+        if decision.cancelled:
+            raise Cancelled  # the person closed the question: the turn ends (PERM-05)
+        choice = decision.choice if decision.choice in verdict.choices else None
+        if choice is None or choice == "deny":
+            words = "The person refused this call." if choice else "Nobody was there to allow this call."
+            self._settle(running, ToolResult(f"{words} It was not run.", failed=True))
+            return False
+        if choice == "session":
+            gate.grant_session(verdict.rule)
+        elif choice == "full":
+            self._desk.allow_everything()
+        return True
+
+    def _start(self, running: Running) -> None:
+        running.call = replace(running.call, status="in_progress")
+        running.started = time.monotonic()
+        self._emit(running)
+        threading.Thread(
+            target=self._apply, args=(running,), name=f"acpagent-tool-{running.made.name}", daemon=True
+        ).start()
+
+    def _apply(self, running: Running) -> None:
+        """Body of a tool helper thread."""
+        assert running.tool is not None
+        assert running.proposal is not None
+        assert running.context is not None
+        try:
+            result = running.tool.apply(running.proposal, running.context)
+        except ToolRefusal as refusal:
+            result = ToolResult(str(refusal), failed=True)
+        except Cancelled:
+            result = ToolResult("Cancelled before it finished.", failed=True)
+        except OSError as error:
+            result = ToolResult(f"{running.made.name} failed: {error.strerror or error}", failed=True)
+        except Exception as error:
+            result = ToolResult(f"{running.made.name} broke: {type(error).__name__}: {error}", failed=True)
+        with self._desk.scope.lock:
+            running.result = result
+            self._desk.scope.changed.notify_all()
+
+    def _mark_dirty(self, running: Running) -> None:
+        with self._desk.scope.lock:
+            running.dirty = True
+            self._desk.scope.changed.notify_all()
+
+    def _wait(self, started: list[Running]) -> None:
+        scope = self._desk.scope
+        waiting = list(started)
+        while waiting:
+            scope.wait_for(lambda: any(r.result or r.dirty for r in waiting), self._snapshot_due(waiting))
+            for running in [r for r in waiting if r.result is not None]:
+                waiting.remove(running)
+                assert running.result is not None
+                self._settle(running, running.result)
+            for running in waiting:
+                self._show_live(running)
+            self._desk.host.wait_room(scope)
+
+    def _snapshot_due(self, waiting: Sequence[Running]) -> float | None:
+        held_back = [r.sent_at for r in waiting if r.context is not None and r.context.live.dirty]
+        return max(0.0, min(held_back) + SNAPSHOT_SECONDS - time.monotonic()) if held_back else None
+
+    def _show_live(self, running: Running) -> None:
+        with self._desk.scope.lock:
+            running.dirty = False
+        live = running.context.live if running.context else None
+        if live is None or not live.dirty or time.monotonic() < running.sent_at + SNAPSHOT_SECONDS:
+            return
+        running.sent_at = time.monotonic()
+        running.call = replace(running.call, content=(Text(live.snapshot()),))
+        self._emit(running)
+
+    def _settle(self, running: Running, result: ToolResult) -> None:
+        """The final snapshot: to the person, and to the journal with what the model reads."""
+        took = round((time.monotonic() - running.started) * 1000)
+        proposal, facts = running.proposal, {**running.call.facts, **result.facts, "duration_ms": took}
+        content = result.content or (
+            (proposal.diff,) if proposal and proposal.diff and not result.failed else ()
+        )
+        if not content or result.failed:
+            content = (*content, Text(result.text)) if result.text else content
+        running.call = replace(
+            running.call,
+            title=result.title or running.call.title,
+            status="failed" if result.failed else "completed",
+            content=content,
+            locations=running.call.locations if result.locations is None else result.locations,
+            raw_output=dict(result.raw) or {"text": result.text[:2000]},
+            facts=facts,
+        )
+        self._open.remove(running)
+        self._desk.record(CallSettled(self._desk.turn_id, running.call, result.text))
+        self._emit(running)
+        if result.plan is not None:
+            self._desk.record(PlanSet(self._desk.turn_id, result.plan))
+            self._desk.emit(PlanChanged(result.plan))
+
+    def _unwind(self) -> None:
+        """Give what runs a moment to stop, then settle every open call. A call that did finish counts as it ended."""
+        scope = self._desk.scope
+        left = list(self._open)
+        deadline = time.monotonic() + UNWIND_SECONDS
+        with scope.lock:
+            while any(r.call.status == "in_progress" and r.result is None for r in left):
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    break
+                scope.changed.wait(remaining)
+        for running in left:
+            result = running.result or ToolResult("Cancelled before it finished.", failed=True)
+            self._settle(running, result)
+
+    def _emit(self, running: Running) -> None:
+        self._desk.emit(ToolChanged(running.call))
+
+
+def parse_arguments(text: str) -> tuple[Any, str | None]:
+    """The arguments as an object, or what is wrong with them. No text at all means no arguments."""
+    if not text.strip():
+        return {}, None
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        return None, "The arguments are not valid JSON; send the call again with one JSON object."
+    if not isinstance(arguments, dict):
+        return arguments, "The arguments must be one JSON object."
+    return arguments, None
