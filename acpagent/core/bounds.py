@@ -14,6 +14,7 @@ _ESCAPES = re.compile(
 _OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
 _OVERWRITTEN = re.compile(r"[^\n]*\r+(?=[^\n\r])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_UNFIT_IN_NAMES = re.compile(rf"[\t\n]|{_CONTROLS.pattern}")
 _MARK = "[... {} bytes left out ...]"
 _MARK_ROOM = 64  # bytes kept free for the mark and the line ends around it
 _NEAR = 4  # a cut moves to a line end if that costs less than this part of the piece
@@ -46,8 +47,8 @@ def one_line(text: str, limit: int) -> str:
 
 
 def printable(name: str) -> str:
-    """A file name that can be sent: bytes that are no UTF-8 become U+FFFD, controls are left out."""
-    return _CONTROLS.sub("", name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+    """A file name that can be sent and fits a line: controls and bytes that are no UTF-8 become U+FFFD."""
+    return _UNFIT_IN_NAMES.sub("\ufffd", name)
 
 
 def cut(text: str, limit: int) -> Excerpt:
