@@ -51,7 +51,7 @@ class Echo:
         pass
 
     def on_initialize(self, params, id):
-        offered = dict.fromkeys(("list", "resume", "close", "delete"), {})
+        offered = {name: {} for name in ("list", "resume", "close", "delete")}
         capabilities = {"loadSession": True, "sessionCapabilities": offered, "auth": {"logout": {}}}
         info = {"name": "echo", "version": "1"}
         methods = [{"id": "key", "name": "A key"}]
@@ -65,7 +65,7 @@ class Echo:
     def on_authenticate(self, params, id):
         if params["methodId"] == "key":
             return {}
-        self.send(id=id, error={"code": -32602, "message": "methodId: not offered", "data": {"offered": ["key"]}})
+        self.send(id=id, error={"code": -32602, "message": "not offered", "data": {"offered": ["key"]}})
 
     def on_logout(self, params, id):
         return {}

@@ -4,6 +4,11 @@ import sys
 
 from echo import Echo
 
+
+def update(params):
+    return b'{"jsonrpc": "2.0", "method": "session/update", "params": ' + params + b"}\n"
+
+
 RUBBISH = [
     b"hello from a library\n",
     b"\xff\xfe\n",
@@ -11,9 +16,10 @@ RUBBISH = [
     b"42\n",
     b'{"jsonrpc": "2.0", "method": 7}\n',
     b'{"jsonrpc": "2.0", "method": "session/update"}\n',
-    b'{"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": 3}}\n',
-    b'{"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": ["s1"], "update": {}}}\n',
-    b'{"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": {"sessionUpdate": 1}}}\n',
+    update(b'{"sessionId": "s1", "update": 3}'),
+    update(b'{"sessionId": ["s1"], "update": {}}'),
+    update(b'{"sessionId": "s1", "update": {"sessionUpdate": 1}}'),
+    update(b'{"sessionId": "s1", "update": {"sessionUpdate": "agent_message_chunk", "content": []}}'),
     b'{"jsonrpc": "2.0", "id": 999, "result": {}}\n',
     b'{"jsonrpc": "2.0", "id": {}, "result": {}}\n',
     b"\r\n",

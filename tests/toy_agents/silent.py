@@ -1,4 +1,5 @@
-"""Answers nothing but what it is told to (arguments: methods), and ignores the end of its input and SIGTERM."""
+"""Answers nothing but the methods named as arguments, and ignores SIGTERM; with the argument `stubborn` also
+the end of its input."""
 
 import os
 import signal

@@ -1,0 +1,113 @@
+"""Fixtures named for what a test wants: a configured home, a workspace, agents that are cleaned up."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent import ACPAGENT, Agent
+
+StartAgent = Callable[..., Agent]
+
+
+class Home:
+    """A temporary home of acpagent, and the environment that points there and to nothing of the user's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ACPAGENT_")}
+        self.env = {
+            **kept,
+            "HOME": str(path),
+            "ACPAGENT_HOME": str(path),
+            "XDG_CONFIG_HOME": str(path / "xdg"),
+        }
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        """Write config.yaml (JSON is YAML)."""
+        (self.path / "config.yaml").write_text(json.dumps(config, indent=2))
+
+    def use_server(self, base_url: str, model: Mapping[str, Any] | None = None, **config: Any) -> None:
+        """Configure an OpenAI-style model at `base_url`, with no key. `config` adds top-level settings."""
+        models = {"tiny": {"context_window": 32768, "max_output_tokens": 4096, **(model or {})}}
+        provider = {"api": "openai-chat", "base_url": base_url, "models": models}
+        self.configure({"default_model": "local/tiny", "providers": {"local": provider}} | config)
+
+    def use_script(self, script: str | Sequence[Any] | Mapping[str, Any], **config: Any) -> None:
+        """Configure the scripted model: a shipped script's name, a path, or the script itself."""
+        if not isinstance(script, str):
+            path = self.path / "script.yaml"
+            path.write_text(json.dumps(script))
+            script = str(path)
+        provider = {"api": "scripted", "script": script}
+        self.configure({"default_model": "rehearsal", "providers": {"rehearsal": provider}} | config)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return Home(folder)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A small project."""
+    folder = tmp_path / "workspace"
+    for name, text in _PROJECT.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def agent(home: Home) -> Iterator[StartAgent]:
+    """Starts agents: `agent("--model", "m", env={...}, exit_code=None, command=[...])`.
+
+    Each is ended with the test and must then be gone in 5 s with exit code 0 (or the one said, or None for
+    any), with no descendant left alive, having written only valid messages.
+    """
+    started: list[Agent] = []
+
+    def start(
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        command: Sequence[str] = ACPAGENT,
+        exit_code: int | None = 0,
+        deadline: float = 15.0,
+    ) -> Agent:
+        environment = {**home.env, **(env or {})}
+        one = Agent([*command, *arguments], cwd=cwd or home.path, env=environment, deadline=deadline)
+        one.exit_code = exit_code
+        started.append(one)
+        return one
+
+    yield start
+    faults = [fault for one in started if (fault := _closed(one)) is not None]
+    if faults:
+        raise faults[0]
+
+
+def _closed(agent: Agent) -> BaseException | None:
+    try:
+        agent.close()
+    except (AssertionError, OSError) as fault:
+        return fault
+    return None
+
+
+_PROJECT = {
+    "README.md": "# Greeter\n\nSays hello to people.\n",
+    ".gitignore": "build/\n",
+    "build/out.txt": "hello, built\n",
+    "src/greeter.py": 'def greet(name):\n    return "hello, " + name\n',
+    "tests/test_greeter.py": (
+        'from src.greeter import greet\n\n\ndef test_greet():\n    assert greet("you") == "hello, you"\n'
+    ),
+}
