@@ -185,6 +185,8 @@ class Driver:
         try:
             self._receiver.on_request(request)
         except Fault as fault:
+            if fault.code == INTERNAL_ERROR:
+                self._report(f"the request {request.method[:80]!r}", fault)
             self._refuse_if_owed(request.id, fault.code, fault.message, fault.data)
         except Exception as fault:
             self._report(f"the request {request.method[:80]!r}", fault)
@@ -240,11 +242,13 @@ class Driver:
             self._report(what, fault)
 
     def _report(self, what: str, fault: Exception) -> None:
-        """Where it happened, on stderr. Never the exception's text: it may quote the peer (RPC-24)."""
+        """What happened and where, on stderr. The text only of our own exceptions: another's may quote the
+        peer (RPC-24)."""
         import traceback
 
         frames = "".join(traceback.format_tb(fault.__traceback__))
-        self._say(f"{type(fault).__name__} while handling {what}\n{frames}")
+        text = f": {fault}" if isinstance(fault, Fault) else ""
+        self._say(f"{type(fault).__name__} while handling {what}{text}\n{frames}")
 
     def _say(self, text: str) -> None:
         try:

@@ -91,8 +91,8 @@ class Bundle:
         return self._clean(side, method, RESULT, result)
 
     def check_params(self, side: str, method: str, params: Any) -> list[Problem]:
-        """What is wrong, every object closed, with params sent to `side`. Raises `LookupError`."""
-        return self._check(side, method, PARAMS, params)
+        """What is wrong, every object closed, with params sent to `side`; None is absent."""
+        return self._check(side, method, PARAMS, {} if params is None else params)
 
     def check_result(self, side: str, method: str, result: Any) -> list[Problem]:
         """What is wrong, every object closed, with a result sent by `side`. Raises `LookupError`."""

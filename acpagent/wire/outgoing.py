@@ -1,62 +1,31 @@
-"""Both directions of a connection, checked line by line against the strict schema."""
+"""Whether what a side sends is what the schema allows it to send: envelope, method and payload."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from acpagent.wire.codes import INVALID_REQUEST
-from acpagent.wire.pending import id_key
+from acpagent.core.faults import OurFault
 from acpagent.wire.schema import Bundle, Problem, bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
 
-OTHER_SIDE = {"agent": "client", "client": "agent"}
+_OTHER_SIDE = {"agent": "client", "client": "agent"}
 
-# Envelope by what it must have and may have; the first whose own key is there decides.
+# The keys an envelope must have, and those it may have.
 _REQUEST = ({"jsonrpc", "id", "method"}, {"params"})
 _NOTIFICATION = ({"jsonrpc", "method"}, {"params"})
 _RESULT = ({"jsonrpc", "id", "result"}, set[str]())
 _ERROR = ({"jsonrpc", "id", "error"}, set[str]())
 
 
-class InvalidMessage(ValueError):
-    """We were about to send what the schema does not allow. A fault of ours."""
-
-
-class Conversation:
-    """Knows which request each response answers, so that every line of either side can be checked.
-
-    `see` takes a line's message without judging it; `check` judges it as well. Not for two threads.
-    """
-
-    def __init__(self, schemas: Bundle | None = None) -> None:
-        self._schemas = schemas or bundle()
-        self._pending: dict[str, dict[Hashable, list[str]]] = {"agent": {}, "client": {}}
-
-    def see(self, sender: str, message: Any) -> str | None:
-        """Note a message; for a response, the method of the request it answers."""
-        if not isinstance(message, dict):
-            return None
-        if isinstance(message.get("method"), str):
-            if "id" in message:
-                self._pending[sender].setdefault(id_key(message["id"]), []).append(message["method"])
-            return None
-        asked = self._pending[OTHER_SIDE[sender]].get(id_key(message.get("id")), [])
-        if not asked:
-            return None
-        # RPC-27: of two requests with one id the refusal is for the newer.
-        error = message.get("error")
-        refused = isinstance(error, dict) and error.get("code") == INVALID_REQUEST
-        return asked.pop() if refused else asked.pop(0)
-
-    def check(self, sender: str, message: Any) -> list[Problem]:
-        """What is wrong with a message that `sender` ("agent" or "client") sends."""
-        return check_message(self._schemas, sender, message, self.see(sender, message))
+class InvalidMessage(OurFault):
+    """We were about to send what the schema does not allow."""
 
 
 def check_message(schemas: Bundle, sender: str, message: Any, answered: str | None) -> list[Problem]:
-    """What is wrong with one message; `answered` is the method that a response is about."""
+    """What is wrong with a message that `sender` ("agent" or "client") sends; `answered` is the method that a
+    response is about, None if it answers no request."""
     if not isinstance(message, dict):
         return [Problem((), "must be an object")]
     needed, allowed = _shape(message)
@@ -75,8 +44,7 @@ def outgoing_check(sender: str) -> Callable[[dict[str, Any], str | None], None]:
     def check(message: dict[str, Any], method: str | None) -> None:
         problems = check_message(bundle(), sender, message, method)
         if problems:
-            listed = "; ".join(str(problem) for problem in problems)
-            raise InvalidMessage(f"{method or 'response'}: {listed}")
+            raise InvalidMessage(f"{method or 'a response'} is about to break the schema: {problems[0]}")
 
     return check
 
@@ -97,7 +65,7 @@ def _payload(schemas: Bundle, sender: str, message: dict[str, Any], answered: st
             return schemas.check_result(sender, answered, message["result"])
         except LookupError:
             return [Problem(("result",), "answers a method that the schema does not have")]
-    return _call(schemas, OTHER_SIDE[sender], message)
+    return _call(schemas, _OTHER_SIDE[sender], message)
 
 
 def _call(schemas: Bundle, receiver: str, message: dict[str, Any]) -> list[Problem]:
