@@ -11,16 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
 
-from acpagent.store.schema import BUSY_SECONDS, StoreFault, code_of, explain, prepare
-
-__all__ = ["Store", "StoreFault", "Then", "Write", "together"]
+from acpagent.store.faults import StoreFault, code_of, explain
+from acpagent.store.schema import BUSY_SECONDS, prepare
 
 Write = Callable[[sqlite3.Connection], None]
 Then = Callable[[BaseException | None], None]
-Job = tuple[Write, Then | None]
 
-IDLE_READERS = 2  # open read connections kept for the next reader
-# After these the writer's connection is still good; after any other failure of a transaction it is opened anew.
+# After a transaction failed in one of these ways its connection is good for the next; else it is opened anew.
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL})
 
 
@@ -35,32 +32,29 @@ def together(*writes: Write) -> Write:
 
 
 class Store:
-    """The database at `path`, made (mode 0600) at first use. Any number of processes and `Store`s share a file.
+    """The database at `path`, made at first use, for its owner's eyes only (mode 0600). Processes share it.
 
-    The store owns its writer thread, the queue to it and the idle read connections, all under one leaf lock that
-    is never held during I/O or a callback. A `Store` does not survive a fork.
+    Owns its writer thread and the queue to it, under one leaf lock that is never held during I/O or a
+    callback. A `Store` does not survive a fork.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._changed = threading.Condition(threading.Lock())
-        self._queue: deque[Job] = deque()
-        self._queued = 0  # jobs ever queued
-        self._settled = 0  # jobs ever called back
+        self._queue: deque[tuple[Write, Then | None]] = deque()
+        self._queued = 0  # how many were ever queued
+        self._settled = 0  # how many were ever called back
         self._closing = False
         self._thread: threading.Thread | None = None
-        self._writer: sqlite3.Connection | None = None  # the writer thread's own
-        self._idle: list[sqlite3.Connection] = []
-
-    # -- writing
+        self._writer: sqlite3.Connection | None = None  # used by the writer thread alone
 
     def submit(self, write: Write, then: Then | None = None) -> None:
         """Queue a write; never waits for the disk. May be called under a session's lock.
 
-        `write` runs on the writer thread inside a transaction; whatever it raises undoes it alone. It may run more
-        than once, the last time counting, so it changes nothing but the database. `then` runs on the writer thread
-        in queue order, after the commit with None, or with what went wrong (a `StoreFault`, or what `write` itself
-        raised). Raises `StoreFault` once the store is closed.
+        `write` runs on the writer thread inside a transaction, and whatever it raises undoes it alone. It may
+        run more than once, the last time counting, so it changes nothing but the database. `then` runs on the
+        writer thread, in queue order, with None after the commit, or else with what went wrong: a
+        `StoreFault`, or what `write` raised. Raises `StoreFault` once the store is closed.
         """
         with self._changed:
             if self._closing:
@@ -71,27 +65,27 @@ class Store:
             self._changed.notify_all()
 
     def apply(self, write: Write) -> None:
-        """Queue a write and wait until it is committed. Raises what `then` of `submit` would be told.
+        """Queue a write and wait until it is committed. Raises what `submit` would hand to `then`.
 
-        Not for callbacks, nor for callers that hold a lock which a callback takes.
+        Not for callbacks of the store, nor under a lock that one of them takes.
         """
         self._refuse_writer()
-        done = threading.Event()
-        outcome: list[BaseException | None] = []
+        settled = threading.Event()
+        outcomes: list[BaseException | None] = []
 
-        def then(fault: BaseException | None) -> None:
-            outcome.append(fault)
-            done.set()
+        def then(outcome: BaseException | None) -> None:
+            outcomes.append(outcome)
+            settled.set()
 
         self.submit(write, then)
-        done.wait()
-        if outcome[0] is not None:
-            raise outcome[0]
+        settled.wait()
+        if outcomes[0] is not None:
+            raise outcomes[0]
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until everything queued so far has been called back; False if that took over `timeout` seconds.
+        """Wait until all that is queued by now was called back; False if that takes over `timeout` seconds.
 
-        Same restriction as `apply`.
+        Not for callbacks of the store, nor under a lock that one of them takes.
         """
         self._refuse_writer()
         with self._changed:
@@ -99,18 +93,38 @@ class Store:
             return self._changed.wait_for(lambda: self._settled >= goal, timeout)
 
     def close(self, timeout: float | None = None) -> bool:
-        """Take no more writes, let the queued ones finish, close the file. False if that took over `timeout`
-        seconds; the rest then goes on by itself. Calling again only waits. In a callback it does not wait."""
+        """Take no more writes, let the queued ones finish and close the file.
+
+        False if that takes over `timeout` seconds; it then goes on by itself. Calling again waits again. In a
+        callback of the store it does not wait.
+        """
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-            thread, idle, self._idle = self._thread, self._idle, []
-        for connection in idle:
-            connection.close()
+            thread = self._thread
         if thread is None or thread is threading.current_thread():
             return True
         thread.join(timeout)
         return not thread.is_alive()
+
+    @contextmanager
+    def reader(self) -> Iterator[sqlite3.Connection]:
+        """`with store.reader() as connection:` reads one state of the store and never waits for writers.
+
+        The connection lasts as long as the block and cannot write: opening takes a fifth of a millisecond,
+        and idle ones would keep megabytes. Raises `StoreFault`, also for what SQLite raises in the block.
+        """
+        if self._closing:
+            raise StoreFault("the store is closed")
+        connection = _open(self.path)
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN")
+            yield connection
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
+        finally:
+            connection.close()
 
     def _refuse_writer(self) -> None:
         if threading.current_thread() is self._thread:
@@ -134,8 +148,10 @@ class Store:
             self._drop_writer()
 
     def _serve(self) -> bool:
-        """Commit what is queued and call back; False when there will be no more. A method of its own, so that
-        nothing of a batch is kept while waiting for the next."""
+        """Commit what is queued and call back; False when there will be no more.
+
+        A method of its own, so that nothing of a batch is kept alive while waiting for the next.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closing)
             batch = list(self._queue)
@@ -152,81 +168,60 @@ class Store:
         return True
 
     def _commit(self, writes: Sequence[Write]) -> list[BaseException | None]:
-        """One transaction for all. If it fails as a whole, each write gets one of its own: what is too large for
-        the room left on a disk takes nothing else down."""
+        """One transaction for all. If it fails as a whole, each write gets one of its own, so that one too
+        large for the room left on a disk takes no other down."""
         try:
-            return self._transact(writes)
-        except (sqlite3.Error, StoreFault, OSError) as error:
-            if len(writes) == 1 or code_of(error) is None or code_of(error) == sqlite3.SQLITE_BUSY:
-                return [explain(error, self.path)] * len(writes)
-        return [self._commit([write])[0] for write in writes]
-
-    def _transact(self, writes: Sequence[Write]) -> list[BaseException | None]:
-        """All writes in one transaction, each in a savepoint. Raises if the transaction fails as a whole."""
-        if self._writer is None:
-            self._writer = _open(self.path)
-        connection = self._writer
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            outcomes = [self._attempt(connection, write) for write in writes]
-            connection.execute("COMMIT")
+            if self._writer is None:
+                self._writer = _open(self.path)
+            return _transact(self._writer, writes, self.path)
         except sqlite3.Error as error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            if code_of(error) not in _PASSING:
+            if code_of(error) not in _PASSING or not _rolled_back(self._writer):
                 self._drop_writer()
-            raise
-        return outcomes
-
-    def _attempt(self, connection: sqlite3.Connection, write: Write) -> BaseException | None:
-        connection.execute("SAVEPOINT write")
-        try:
-            write(connection)
-        except BaseException as error:
-            if not connection.in_transaction and isinstance(error, sqlite3.Error):
-                raise  # SQLite gave the whole transaction up, as it may when the disk is full
-            connection.execute("ROLLBACK TO write")
-            connection.execute("RELEASE write")
-            return explain(error, self.path) if isinstance(error, sqlite3.Error) else error
-        connection.execute("RELEASE write")
-        return None
+            if len(writes) > 1 and code_of(error) != sqlite3.SQLITE_BUSY:
+                return [self._commit([write])[0] for write in writes]
+            return [explain(error, self.path)] * len(writes)
+        except Exception as error:
+            self._drop_writer()
+            return [explain(error, self.path)] * len(writes)
 
     def _drop_writer(self) -> None:
         connection, self._writer = self._writer, None
         if connection is not None:
             connection.close()
 
-    # -- reading
 
-    @contextmanager
-    def reader(self) -> Iterator[sqlite3.Connection]:
-        """`with store.reader() as connection:` reads one state of the store, however long it takes; never waits
-        for writers. The connection cannot write. Raises `StoreFault`, also for SQLite's errors in the block."""
-        with self._changed:
-            if self._closing:
-                raise StoreFault("the store is closed")
-            connection = self._idle.pop() if self._idle else None
-        try:
-            if connection is None:
-                connection = _open(self.path)
-                connection.execute("PRAGMA query_only = ON")
-            connection.execute("BEGIN")
-            yield connection
-            connection.execute("COMMIT")
-            connection = self._give_back(connection)
-        except (sqlite3.Error, OSError) as error:
-            raise explain(error, self.path) from error
-        finally:
-            if connection is not None:
-                connection.close()
+def _transact(
+    connection: sqlite3.Connection, writes: Sequence[Write], path: str
+) -> list[BaseException | None]:
+    """All writes in one transaction, each in a savepoint. Raises if the transaction fails as a whole."""
+    connection.execute("BEGIN IMMEDIATE")
+    outcomes = [_attempt(connection, write, path) for write in writes]
+    connection.execute("COMMIT")
+    return outcomes
 
-    def _give_back(self, connection: sqlite3.Connection) -> sqlite3.Connection | None:
-        """Keep an idle connection for the next reader; returned if it is to be closed."""
-        with self._changed:
-            if self._closing or len(self._idle) >= IDLE_READERS:
-                return connection
-            self._idle.append(connection)
-            return None
+
+def _attempt(connection: sqlite3.Connection, write: Write, path: str) -> BaseException | None:
+    connection.execute("SAVEPOINT write")
+    try:
+        write(connection)
+    except BaseException as error:
+        if isinstance(error, sqlite3.Error) and not connection.in_transaction:
+            raise  # SQLite gave up the whole transaction, as it does for some kinds of a full disk
+        connection.execute("ROLLBACK TO write")
+        connection.execute("RELEASE write")
+        return explain(error, path) if isinstance(error, sqlite3.Error) else error
+    connection.execute("RELEASE write")
+    return None
+
+
+def _rolled_back(connection: sqlite3.Connection | None) -> bool:
+    """End a failed transaction; False if even that fails."""
+    try:
+        if connection is not None and connection.in_transaction:
+            connection.execute("ROLLBACK")
+    except sqlite3.Error:
+        return False
+    return True
 
 
 def _call(then: Then, outcome: BaseException | None) -> None:
@@ -238,14 +233,23 @@ def _call(then: Then, outcome: BaseException | None) -> None:
 
 
 def _open(path: str) -> sqlite3.Connection:
-    """A connection to the file, which is made if it is not there. Raises `StoreFault`, sqlite3.Error, OSError."""
-    _make(path)
-    connection = sqlite3.connect(
-        f"file:{quote(path)}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
+    """A connection to the file, which is made if it is not there. Raises `StoreFault`."""
+    try:
+        _make(path)
+        connection = sqlite3.connect(
+            f"file:{quote(os.fsencode(path))}?mode=rw",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+        )
+    except (sqlite3.Error, OSError) as error:
+        raise explain(error, path) from error
     try:
         connection.text_factory = _text
         prepare(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise explain(error, path) from error
     except BaseException:
         connection.close()
         raise
@@ -253,9 +257,9 @@ def _open(path: str) -> sqlite3.Connection:
 
 
 def _make(path: str) -> None:
-    """An empty file only its owner can read; SQLite gives its companion files the same mode.
+    """An empty file that only its owner can read; SQLite gives its companion files the same mode.
 
-    An existing file is not opened: closing it again would drop the locks that this process has on it.
+    A file that exists is not opened here: closing it again would drop the locks this process has on it.
     """
     if os.path.exists(path):
         return

@@ -7,37 +7,40 @@ from collections.abc import Iterable
 
 from acpagent.core.history import Entry, pack, unpack
 from acpagent.store.database import Store, Write
-from acpagent.store.sessions import Gone
+from acpagent.store.faults import Gone
+from acpagent.store.schema import storable
+from acpagent.store.sessions import now
 
-_NEXT = "SELECT coalesce(max(seq), 0) + 1 FROM entries WHERE session = ?"
-_ADD = "INSERT INTO entries (session, seq, kind, version, body) VALUES (?, ?, ?, ?, ?)"
+_EXISTS = "SELECT 1 FROM sessions WHERE id = ?"
+_LAST = "SELECT coalesce(max(seq), 0) FROM entries WHERE session = ?"
+_ADD = "INSERT INTO entries (session, seq, at, kind, version, body) VALUES (?, ?, ?, ?, ?, ?)"
 _READ = "SELECT kind, version, body FROM entries WHERE session = ? ORDER BY seq"
 
 
 def append(session_id: str, entries: Iterable[Entry]) -> Write:
-    """Add entries to a stored session. They are packed now, so later changes of what they refer to do not count.
+    """Add entries to a stored session. They are packed and timed now; what they refer to may change later.
 
     The write raises `Gone` if the session is not in the store.
     """
+    key, at = storable(session_id), now()
     packed = [pack(entry) for entry in entries]
 
     def write(connection: sqlite3.Connection) -> None:
-        if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is None:
+        if connection.execute(_EXISTS, (key,)).fetchone() is None:
             raise Gone
-        first: int = connection.execute(_NEXT, (session_id,)).fetchone()[0]
-        connection.executemany(_ADD, ((session_id, first + at, *one) for at, one in enumerate(packed)))
+        last: int = connection.execute(_LAST, (key,)).fetchone()[0]
+        rows = [(key, last + number, at, *one) for number, one in enumerate(packed, 1)]
+        connection.executemany(_ADD, rows)
 
     return write
 
 
 def read(store: Store, session_id: str) -> list[Entry]:
-    """All entries of a session in order, none for an unknown one. What cannot be read, being damaged or of a newer
-    build, is left out. Raises `StoreFault`."""
+    """The entries of a session in order, none if there is no such session.
+
+    An entry that cannot be read, being damaged or of a newer build, is left out. Raises `StoreFault`.
+    """
     with store.reader() as connection:
-        found = connection.execute(_READ, (session_id,)).fetchall()
-    unpacked = (
-        unpack(kind, version, body)
-        for kind, version, body in found
-        if isinstance(version, int) and isinstance(body, str)
-    )
+        found = connection.execute(_READ, (storable(session_id),)).fetchall()
+    unpacked = (unpack(*row) for row in found if isinstance(row[1], int))
     return [entry for entry in unpacked if entry is not None]

@@ -1,7 +1,8 @@
 """Leases: a session is written by one process at a time.
 
-A row says which owner has the session. An owner is alive as long as it holds a lock on its own file, which the
-system lets go of when the process ends, however it ends: no timeout decides, and kill -9 frees everything at once.
+A row says which owner has the session. An owner is alive as long as it holds a lock on its own file, and the
+system drops that lock when the process ends, however it ends: no timeout decides, and kill -9 frees all at
+once.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import uuid
 import weakref
 
 from acpagent.core.faults import TheirFault
-from acpagent.store.database import Store, StoreFault
+from acpagent.store.database import Store
+from acpagent.store.faults import StoreFault
+from acpagent.store.schema import storable
 from acpagent.wire import codes
 
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL})
@@ -32,10 +35,11 @@ class Held(TheirFault):
 
 
 class Leases:
-    """The leases of one owner; two `Leases` exclude each other, in one process too.
+    """The leases of one owner; two `Leases` exclude each other, within one process too.
 
-    Owns its lock file `<home>/locks/<owner>.lock`, made at the first `take`, and the set of sessions it wants,
-    both under one leaf lock.
+    Owns its lock file `<home>/locks/<owner>.lock`, made at the first `take`, and the set of sessions it has,
+    both under one leaf lock. `take` and `release` wait for the store, so they are called under no lock that a
+    callback of the store takes.
     """
 
     def __init__(self, store: Store, home: str) -> None:
@@ -48,39 +52,40 @@ class Leases:
         self._host = socket.gethostname()
 
     def take(self, session_id: str) -> None:
-        """Take a session, or keep it if it is already ours. Waits for the store, as `Store.apply` does.
-
-        Raises `Held` if a living owner has it, `StoreFault`.
-        """
+        """Take a session; nothing happens if it is ours already. Raises `Held` if a living owner has it, and
+        `StoreFault`."""
+        key = storable(session_id)
         with self._lock:
             owner = self._owner or self._enter()
-            self._wanted.add(session_id)
+            fresh = key not in self._wanted
+            self._wanted.add(key)
         dead: list[str] = []
 
         def write(connection: sqlite3.Connection) -> None:
             self._tidy(connection, owner)
-            dead[:] = self._claim(connection, session_id, owner)
+            dead[:] = self._claim(connection, key, owner)
 
         try:
             self._store.apply(write)
         except BaseException:
-            with self._lock:
-                self._wanted.discard(session_id)
+            if fresh:
+                self._forget(key)
             raise
         for other in dead:
             _remove_if_dead(self._file(other))
 
     def release(self, session_id: str) -> None:
-        """Let a session go; nothing happens if it is not ours. Waits for the store. Raises `StoreFault`; the
-        session is then let go by the next `take` or `release` that works."""
-        with self._lock:
-            self._wanted.discard(session_id)
-            owner = self._owner
+        """Let a session go; nothing happens if it is not ours.
+
+        Raises `StoreFault`, and then the session goes with the next `take` or `release` that works.
+        """
+        self._forget(storable(session_id))
+        owner = self._owner
         if owner is not None:
             self._store.apply(lambda connection: self._tidy(connection, owner))
 
     def close(self) -> None:
-        """End this owner: whatever it still has is free from now on. Never waits."""
+        """End this owner, last of all: whatever it still has is free from now on. Never waits."""
         with self._lock:
             owner, descriptor = self._owner, self._descriptor
             self._owner, self._descriptor = None, -1
@@ -89,64 +94,67 @@ class Leases:
             _remove(self._file(owner))
             os.close(descriptor)
 
-    def _claim(self, connection: sqlite3.Connection, session_id: str, owner: str) -> list[str]:
-        """Write the row; returns the dead owner it took the session from, if any."""
-        found = connection.execute("SELECT owner, pid, host FROM leases WHERE session = ?", (session_id,)).fetchone()
+    def _forget(self, key: str) -> None:
+        with self._lock:
+            self._wanted.discard(key)
+
+    def _claim(self, connection: sqlite3.Connection, key: str, owner: str) -> list[str]:
+        """Write the row; returns the dead owner it takes the session from, if any."""
+        found = connection.execute("SELECT owner, pid, host FROM leases WHERE session = ?", (key,)).fetchone()
         if found is not None and found[0] == owner:
             return []
         if found is not None and _is_alive(self._file(found[0])):
             raise Held(found[1], found[2])
         connection.execute(
             "INSERT OR REPLACE INTO leases (session, owner, pid, host) VALUES (?, ?, ?, ?)",
-            (session_id, owner, os.getpid(), self._host),
+            (key, owner, os.getpid(), self._host),
         )
         return [] if found is None else [found[0]]
 
     def _tidy(self, connection: sqlite3.Connection, owner: str) -> None:
-        """Remove the rows of sessions that were let go, also those that a full disk kept at the time."""
+        """Remove the rows of sessions that were let go, also of those that a full disk kept at the time."""
         rows = connection.execute("SELECT session FROM leases WHERE owner = ?", (owner,)).fetchall()
         with self._lock:
             gone = [row for row in rows if row[0] not in self._wanted]
         connection.executemany("DELETE FROM leases WHERE session = ?", gone)
 
     def _file(self, owner: str) -> str:
-        return os.path.join(self._folder, f"{owner}.lock")
+        return os.path.join(self._folder, os.path.basename(f"{owner}.lock"))
 
     def _enter(self) -> str:
         """Make and lock the file that says we live. Called with the lock held. Raises `StoreFault`."""
         try:
-            for folder in (os.path.dirname(self._folder), self._folder):  # the mode counts for the last one only
+            for folder in (os.path.dirname(self._folder), self._folder):  # the mode is for the last one only
                 os.makedirs(folder, mode=0o700, exist_ok=True)
             _sweep(self._folder)
-            while True:
+            descriptor = None
+            while descriptor is None:
                 owner = uuid.uuid4().hex
                 descriptor = _make_locked(self._file(owner))
-                if descriptor is not None:
-                    break
         except OSError as error:
             raise _explain(error, self._folder) from error
         self._owner, self._descriptor = owner, descriptor
         _close_in_children(self)
         return owner
 
-    def _forget(self) -> None:
+    def _left_by_fork(self) -> None:
         """In a forked child: the lock is the parent's alone, and must end with it."""
+        self._lock = threading.Lock()
         if self._descriptor >= 0:
             os.close(self._descriptor)
-        self._lock = threading.Lock()
         self._owner, self._descriptor, self._wanted = None, -1, set()
 
 
 def _close_in_children(leases: Leases) -> None:
-    """Programs that are started never get the descriptor (it is close-on-exec); plain forks need this."""
+    """Programs that are started never get the descriptor, it is close-on-exec; plain forks need this."""
     reference = weakref.ref(leases)
 
-    def forget() -> None:
+    def left_by_fork() -> None:
         found = reference()
         if found is not None:
-            found._forget()
+            found._left_by_fork()
 
-    os.register_at_fork(after_in_child=forget)
+    os.register_at_fork(after_in_child=left_by_fork)
 
 
 def _make_locked(path: str) -> int | None:
@@ -225,5 +233,5 @@ def _remove(path: str) -> None:
 
 def _explain(error: OSError, folder: str) -> StoreFault:
     if error.errno in _UNSUPPORTED:
-        return StoreFault(f"{folder} lies on a file system without file locks; choose a home directory on a local disk")
+        return StoreFault(f"{folder} lies on a file system without file locks; choose a local home directory")
     return StoreFault(f"{folder} cannot be used: {error.strerror or error}")
