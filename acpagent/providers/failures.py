@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Literal
 
 from acpagent.core.model import ProviderFault
@@ -28,15 +31,18 @@ _SPACE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _SHORTEST_SECRET = 6
 
 
-class Passing(Exception):
-    """A failure that may pass: the call is worth another try as long as nothing was shown.
+class FailedTry(Exception):
+    """A try of a call that failed on the way.
 
-    `cause` says in a few words what happened, `fault` is raised when the tries are used up, `after` is how
-    many seconds the server asked to wait.
+    `cause` says in a few words what happened, `fault` is raised if it was the last try, `after` is how many
+    seconds the server asked to wait. `again`: another try may do better, as long as nothing was shown.
     """
 
-    def __init__(self, kind: Kind, who: str, cause: str, after: float | None = None) -> None:
+    def __init__(
+        self, kind: Kind, who: str, cause: str, *, after: float | None = None, again: bool = True
+    ) -> None:
         super().__init__(cause)
+        self.again = again
         self.who = who
         self.cause = cause
         self.after = after
@@ -63,7 +69,7 @@ class Scrubber:
 
 def from_status(
     who: str, status: int, said: str, *, code: str = "", after: float | None = None, key_from: str = ""
-) -> Passing | ProviderFault:
+) -> FailedTry | ProviderFault:
     """The exception for an answer with an HTTP status other than 200.
 
     `said` is what the server says, already scrubbed; `code` its word for the error; `after` its Retry-After
@@ -81,12 +87,30 @@ def from_status(
             "too_long", f"{who}: the conversation is too long for the model (HTTP {status}){words}"
         )
     if status == 429:
-        return Passing("rate", who, f"too many requests (HTTP 429){words}", after)
+        return FailedTry("rate", who, f"too many requests (HTTP 429){words}", after=after)
     if status in PASSING_STATUSES:
-        return Passing("unavailable", who, f"the server failed (HTTP {status}){words}", after)
+        return FailedTry("unavailable", who, f"the server failed (HTTP {status}){words}", after=after)
     if status >= 500:
         return ProviderFault("unavailable", f"{who}: the server failed (HTTP {status}){words}")
     return ProviderFault("rejected", f"{who}: the request was rejected (HTTP {status}){words}")
+
+
+def retry_after(header: str | None) -> float | None:
+    """Seconds from a Retry-After header, which holds seconds or a date. None for anything else."""
+    if not header:
+        return None
+    try:
+        seconds = float(header)
+        return seconds if 0 <= seconds < math.inf else None
+    except ValueError:
+        pass
+    try:
+        then = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return max((then - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 def no_key(who: str, key_from: str) -> ProviderFault:

@@ -15,7 +15,7 @@ from acpagent.core.model import (
     TextDelta,
     ThoughtDelta,
 )
-from acpagent.providers.failures import Passing
+from acpagent.providers.failures import FailedTry
 
 if TYPE_CHECKING:
     from acpagent.core.scope import Scope
@@ -42,7 +42,7 @@ class Policy:
 
 
 def retried(attempt: Attempt, scope: Scope, policy: Policy) -> Iterator[Sequence[ModelEvent]]:
-    """What `attempt()` yields, begun anew after each `Passing` failure that came before any output.
+    """What `attempt()` yields, begun anew after each `FailedTry` failure that came before any output.
 
     Yields `Retrying` (its `attempt` is the number of the try to come) before each wait. Raises `Cancelled`,
     or `ProviderFault`: that of the last failure, or kind `broken` once there was output, which stays.
@@ -57,12 +57,12 @@ def retried(attempt: Attempt, scope: Scope, policy: Policy) -> Iterator[Sequence
                 )
                 yield batch
             return
-        except Passing as failure:
+        except FailedTry as failure:
             scope.check()
             if shown:
                 raise _cut(failure) from None
             failed += 1
-            seconds = policy.wait(failed, failure.after)
+            seconds = policy.wait(failed, failure.after) if failure.again else None
             if seconds is None:
                 raise _given_up(failure, policy) from None
             again = Retrying(failed + 1, policy.tries, seconds, failure.cause)
@@ -70,11 +70,11 @@ def retried(attempt: Attempt, scope: Scope, policy: Policy) -> Iterator[Sequence
         scope.pause(seconds)
 
 
-def _cut(failure: Passing) -> ProviderFault:
+def _cut(failure: FailedTry) -> ProviderFault:
     return ProviderFault("broken", f"{failure.who}: the answer was cut off in the middle: {failure.cause}")
 
 
-def _given_up(failure: Passing, policy: Policy) -> ProviderFault:
+def _given_up(failure: FailedTry, policy: Policy) -> ProviderFault:
     if failure.after is None or failure.after <= policy.longest:
         return failure.fault
     asked = f"{failure.fault.message}; it asks to wait {failure.after:.0f} s"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from acpagent.core.model import Message, ModelEvent, ModelRequest, ToolSpec
 from acpagent.providers import chat_messages, failures, usage
-from acpagent.providers.failures import Passing
+from acpagent.providers.failures import FailedTry
 from acpagent.providers.player import Player
 from acpagent.providers.retry import Policy, retried
 from acpagent.providers.script import Drop, Fail, Script, Stall, Wait
@@ -57,7 +57,7 @@ class Scripted:
                 case Fail():
                     raise failures.from_status(self.name, beat.status, beat.message, after=beat.retry_after)
                 case Drop():
-                    raise Passing("unavailable", self.name, "the connection was lost")
+                    raise FailedTry("unavailable", self.name, "the connection was lost")
                 case Stall():
                     scope.wait_for(lambda: False)
                 case _:
