@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -22,25 +24,31 @@ SCHEMA = "config.json"
 def check(page: Document) -> dict[str, Any]:
     """The checked content, presets filled in. Raises `ConfigError` with every problem found."""
     schema = load(SCHEMA)
-    written = _without_blanks(page.mapping(), schema)
+    written = _tidied(page.mapping(), schema)
     if isinstance(written.get("providers"), dict):
         for name, body in written["providers"].items():
             if isinstance(body, dict):
                 written["providers"][name] = presets.complete(name, body)
-    found = check_document(SCHEMA, written)
-    problems = [_explained(page, schema, tuple(problem.path), problem.text) for problem in found]
+    problems = [
+        page.problem(found.path, found.text, _remedy(schema, found.path))
+        for found in check_document(SCHEMA, written)
+    ]
     problems = problems or list(_contradictions(page, written))
     if problems:
         raise ConfigError(*sorted(problems, key=lambda problem: problem.line or 0))
     return written
 
 
-def _without_blanks(value: Any, schema: dict[str, Any]) -> Any:
-    """A section whose lines are all commented out reads as null in YAML, and means an empty section."""
-    if value is None and schema.get("type") in ("object", "array"):
-        return {} if schema["type"] == "object" else []
+def _tidied(value: Any, schema: dict[str, Any]) -> Any:
+    """What YAML reads otherwise than it is meant: a section whose lines are all commented out is empty, not
+    null, and 100.0 where a whole number belongs is one."""
+    kind = schema.get("type")
+    if value is None and kind in ("object", "array"):
+        return {} if kind == "object" else []
+    if isinstance(value, float) and value.is_integer() and kind == "integer":
+        return int(value)
     if isinstance(value, dict):
-        return {key: _without_blanks(item, _below(schema, key)) for key, item in value.items()}
+        return {key: _tidied(item, _below(schema, key)) for key, item in value.items()}
     return value
 
 
@@ -52,12 +60,21 @@ def _below(schema: dict[str, Any], key: str | int) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def _explained(page: Document, schema: dict[str, Any], path: Path, text: str) -> ConfigProblem:
-    """A finding with the remedy that the schema has for the place, or for the nearest place around it."""
+def _remedy(schema: dict[str, Any], path: Path) -> str:
+    """What the schema advises at a place, or at the nearest place around it that says something."""
     remedy, around = "", schema
     for key in path:
-        remedy, around = around.get("x-remedy", remedy), _below(around, key)
-    return page.problem(path, text, around.get("x-remedy", remedy))
+        remedy = around.get("x-remedy", remedy)
+        known = around.get("properties", {})
+        if around.get("additionalProperties") is False and key not in known:
+            close = difflib.get_close_matches(str(key), known, 1)
+            return f"did you mean {close[0]}?" if close else f"remove it; known here are {', '.join(known)}"
+        if not re.search(around.get("propertyNames", {}).get("pattern", ""), str(key)):
+            return remedy
+        around = _below(around, key)
+    if "properties" in around:
+        remedy = f"write its keys below it: {', '.join(around['properties'])}"
+    return around.get("x-remedy", remedy)
 
 
 def _contradictions(page: Document, written: dict[str, Any]) -> Iterator[ConfigProblem]:

@@ -157,12 +157,13 @@ def _syntax_problem(file: str, text: str, error: yaml.YAMLError) -> ConfigProble
     if isinstance(error, yaml.reader.ReaderError):
         position = text.count("\n", 0, error.position) + 1
         return ConfigProblem(file, position, "holds a control character", "remove the character")
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    place = None if mark is None else min(mark.line + 1, text.count("\n") + 1)
-    said = _QUOTED.sub("", getattr(error, "problem", None) or "cannot be understood")
+    said, mark = getattr(error, "problem", None) or "", getattr(error, "problem_mark", None)
+    if mark is not None and mark.index >= len(text.rstrip()):
+        mark = getattr(error, "context_mark", None) or mark  # what is never closed is worth more than the end
+    place = None if mark is None else mark.line + 1
     if "'\\t'" in said:
         return ConfigProblem(file, place, "a tab is used for indentation", "indent with spaces")
     if "single document" in (getattr(error, "context", None) or ""):
         return ConfigProblem(file, place, "a second document begins", "keep one, and remove the `---`")
     remedy = "check indentation, quotes and colons here"
-    return ConfigProblem(file, place, f"is not valid YAML ({said})", remedy)
+    return ConfigProblem(file, place, f"is not valid YAML ({_QUOTED.sub('', said)})", remedy)

@@ -1,0 +1,224 @@
+"""What a good configuration becomes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from acpagent.config import presets, selection
+from acpagent.config.settings import Limits, ModelSettings, PermissionSettings, Price, Settings, Timeouts
+from tests.config.home import LOCAL, Home
+
+WHOLE = """
+default_model: local/tiny
+profile: delivery
+tool_approval: auto
+language: de
+providers:
+  local:
+    api: openai-chat
+    base_url: http://127.0.0.1:8080/v1
+    api_key_env: LOCAL_KEY
+    headers: {X-Team: blue}
+    timeouts: {connect: 5, read: 60.5}
+    models:
+      tiny:
+        context_window: 32768
+        max_output_tokens: 4096
+        vision: true
+        efforts: [low, medium, high]
+        price: {input: 1, cached: 0.1, output: 2.5, currency: EUR, per: 1000}
+  rehearsal:
+    api: scripted
+    script: demo.yaml
+limits:
+  turn_requests: 7
+  goal_rounds_without_progress: 2
+  command_seconds: 1.5
+  output_bytes: 2048
+  session_tokens: 1000
+permissions:
+  allow: ["Bash(git status:*)"]
+  ask: [WebFetch]
+  deny: ["Bash(rm -rf:*)", "mcp__db__*"]
+mcp_servers:
+  files: {command: serve-files, args: [--root, .], env: {LEVEL: "1"}}
+  web: {type: sse, url: "https://example.org/sse", headers: {X-A: b}}
+skills: {paths: [skills, ~/more, /opt/skills]}
+"""
+
+
+def test_everything(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/somewhere")
+    loaded = home.load(WHOLE)
+    assert (loaded.home, loaded.default_model, loaded.profile) == (str(home), "local/tiny", "delivery")
+    assert (loaded.tool_approval, loaded.language) == ("auto", "de")
+    local = loaded.providers["local"]
+    assert (local.name, local.api, local.base_url) == ("local", "openai-chat", "http://127.0.0.1:8080/v1")
+    assert (local.api_key_env, dict(local.headers), local.script) == ("LOCAL_KEY", {"X-Team": "blue"}, None)
+    assert local.timeouts == Timeouts(5, 60.5)
+    price = Price(input=1, cached=0.1, output=2.5, currency="EUR", per=1000)
+    efforts = ("low", "medium", "high")
+    assert local.models["tiny"] == ModelSettings("local", "tiny", 32768, 4096, True, efforts, price)
+    assert loaded.limits == Limits(7, 2, 1.5, 2048, 1000)
+    deny = ("Bash(rm -rf:*)", "mcp__db__*")
+    assert loaded.permissions == PermissionSettings(("Bash(git status:*)",), ("WebFetch",), deny)
+    files, web = loaded.mcp_servers["files"], loaded.mcp_servers["web"]
+    assert (files.type, files.command, files.args) == ("stdio", "serve-files", ("--root", "."))
+    assert (dict(files.env), files.url) == ({"LEVEL": "1"}, None)
+    assert (web.type, web.url, dict(web.headers)) == ("sse", "https://example.org/sse", {"X-A": "b"})
+    assert loaded.skill_paths == (f"{home}/skills", "/somewhere/more", "/opt/skills")
+
+
+def test_it_is_frozen(home: Home) -> None:
+    loaded = home.load(WHOLE)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        loaded.language = "fr"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        loaded.providers["other"] = loaded.providers["local"]  # type: ignore[index]
+
+
+def test_secrets_stay_out_of_the_repr(home: Home) -> None:
+    shown = repr(home.load(WHOLE.replace("blue", "s3cret").replace('LEVEL: "1"', "KEY: s3cret")))
+    assert "s3cret" not in shown
+    assert "serve-files" in shown
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "providers:\nlimits:\n", "---\n"])
+def test_an_empty_file_means_defaults(home: Home, text: str) -> None:
+    assert home.load(text) == Settings(str(home))
+
+
+def test_no_file_means_defaults(home: Home) -> None:
+    loaded = home.load()
+    assert loaded == Settings(str(home))
+    assert (loaded.profile, loaded.tool_approval, loaded.language) == ("balanced", "ask", "en")
+    assert loaded.limits == Limits(100, 3, 120, 65536, None)
+    assert not loaded.models
+
+
+def test_defaults_of_a_model(home: Home) -> None:
+    model = home.load(LOCAL).model()
+    assert model == ModelSettings("local", "tiny", 128_000, None, False, (), None)
+    assert model.id == "local/tiny"
+
+
+def test_cached_costs_as_much_as_input_where_nothing_is_said(home: Home) -> None:
+    price = home.load(LOCAL.replace("tiny: {}", "tiny: {price: {input: 3, output: 4}}")).model().price
+    assert price == Price(input=3, cached=3, output=4, currency="USD", per=1_000_000)
+
+
+def test_whole_numbers_written_with_a_point(home: Home) -> None:
+    limit = home.load("limits: {turn_requests: 10.0}").limits.turn_requests
+    assert (limit, type(limit)) == (10, int)
+
+
+def test_keys_are_texts_as_written(home: Home) -> None:
+    loaded = home.load(LOCAL.replace("tiny: {}", "4.50:\n      yes:"))
+    assert [model.name for model in loaded.models] == ["4.50", "yes"]
+
+
+def test_aliases_and_merges(home: Home) -> None:
+    loaded = home.load("""
+        providers:
+          one: &one
+            api: openai-chat
+            base_url: http://127.0.0.1:1/v1
+            models: {a: }
+          two: {<<: *one, base_url: "http://127.0.0.1:2/v1"}
+    """)
+    assert loaded.providers["two"].base_url == "http://127.0.0.1:2/v1"
+    assert [model.id for model in loaded.models] == ["one/a", "two/a"]
+
+
+# -- scripted providers
+
+
+@pytest.mark.parametrize(
+    ("written", "script", "model"),
+    [
+        ("demo.yaml", "demo.yaml", "demo"),
+        ("./mine.yaml", "{home}/mine.yaml", "mine"),
+        ("scripts/x.y.yaml", "{home}/scripts/x.y.yaml", "x.y"),
+        ("/opt/other.yaml", "/opt/other.yaml", "other"),
+    ],
+)
+def test_scripts(home: Home, written: str, script: str, model: str) -> None:
+    provider = home.load(f"providers: {{p: {{api: scripted, script: {written}}}}}").providers["p"]
+    assert provider.script == script.format(home=home)
+    assert list(provider.models) == [model]
+
+
+def test_a_scripted_provider_may_describe_its_models(home: Home) -> None:
+    loaded = home.load("providers: {p: {api: scripted, script: a.yaml, models: {eyes: {vision: true}}}}")
+    assert [(model.id, model.vision) for model in loaded.models] == [("p/eyes", True)]
+
+
+# -- presets
+
+
+def test_presets_are_good_providers(home: Home) -> None:
+    for name, preset in presets.load().items():
+        loaded = home.load(f"providers: {{{name}: {{models: {{m: }}}}}}").providers[name]
+        assert (loaded.api, loaded.base_url) == (preset["api"], preset["base_url"])
+        assert loaded.api_key_env == preset.get("api_key_env")
+
+
+def test_a_preset_leaves_a_provider_of_ones_own_alone(home: Home) -> None:
+    """Its key must not go to another server."""
+    loaded = home.load(LOCAL.replace("local:", "openai:")).providers["openai"]
+    assert (loaded.base_url, loaded.api_key_env) == ("http://127.0.0.1:8080/v1", None)
+
+
+def test_what_is_written_beats_the_preset(home: Home) -> None:
+    loaded = home.load("providers: {openai: {api_key_env: WORK_KEY, models: {m: }}}").providers["openai"]
+    assert loaded.api_key_env == "WORK_KEY"
+
+
+# -- which model a name means
+
+TWO = """
+providers:
+  a:
+    api: openai-chat
+    base_url: http://127.0.0.1:1/v1
+    models: {one: , both: , org/deep: }
+  b:
+    api: openai-chat
+    base_url: http://127.0.0.1:2/v1
+    models: {two: , both: , a: }
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (None, "a/one"),
+        ("b/both", "b/both"),
+        ("b", "b/two"),
+        ("two", "b/two"),
+        ("org/deep", "a/org/deep"),
+        ("a/org/deep", "a/org/deep"),
+        ("a", "a/one"),
+    ],
+)
+def test_models_by_name(home: Home, wanted: str | None, found: str) -> None:
+    assert home.load(TWO).model(wanted).id == found
+
+
+def test_default_model(home: Home) -> None:
+    assert home.load("default_model: two\n" + TWO).model().id == "b/two"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"), [("both", "write one of a/both, b/both"), ("x/y", "configured are a/one")]
+)
+def test_names_that_mean_no_model(home: Home, wanted: str, says: str) -> None:
+    with pytest.raises(selection.UnknownModel, match=says):
+        home.load(TWO).model(wanted)
+
+
+def test_no_model_at_all(home: Home) -> None:
+    with pytest.raises(selection.UnknownModel):
+        home.load().model()
