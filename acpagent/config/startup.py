@@ -17,8 +17,6 @@ from acpagent.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     Key = list[int | str]
     Models = list[tuple[str, str, bool]]  # provider, model, whether it sees images
     Kept = tuple[int, Models]  # with the position of the start-up model
@@ -107,17 +105,12 @@ def _load(home: str) -> Kept:
 
 
 def _keep(home: str, key: Key, kept: Kept) -> None:
-    """Write the copy beside its place and move it there. A home that cannot be written only costs time."""
+    """Write the copy. A home that cannot be written only costs time."""
+    from acpagent.core import files
+
     path = locate.startup_file(home)
-    beside = f"{path}.{os.getpid()}"
-    copy: dict[str, Any] = {"key": key, "start": kept[0], "models": kept[1]}
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(beside, "w", encoding="utf-8") as file:
-            json.dump(copy, file)
-        os.replace(beside, path)
+        files.write_bytes(path, json.dumps({"key": key, "start": kept[0], "models": kept[1]}).encode())
     except OSError:
-        try:
-            os.unlink(beside)
-        except OSError:
-            pass
+        pass
