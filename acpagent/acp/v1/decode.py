@@ -1,0 +1,160 @@
+"""Params as the runtime takes them: cleaned with the schema's own tolerance, older shapes made new, then converted."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from acpagent.acp.v1.log import log
+from acpagent.core.blocks import Block, Image, Link, Resource, Text
+from acpagent.core.faults import TheirFault
+from acpagent.wire import codes, schema
+
+
+@dataclass(frozen=True, slots=True)
+class OpenParams:
+    kind: Literal["new", "load", "resume"]
+    session_id: str
+    cwd: str
+    directories: tuple[str, ...]
+    servers: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListParams:
+    cwd: str | None
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptParams:
+    session_id: str
+    blocks: tuple[Block, ...]
+
+
+def clean(method: str, params: Any) -> Mapping[str, Any]:
+    """The params by the schema; what it tolerates is put right with a line on stderr. Raises `TheirFault`."""
+    cleaned, remarks = schema.bundle().clean_params("agent", method, params)
+    for remark in remarks:
+        log(f"{method}: {remark}")
+    return cleaned if isinstance(cleaned, Mapping) else {}
+
+
+def bad(path: str, remedy: str) -> TheirFault:
+    """-32602 whose text names path and remedy and echoes no value."""
+    return TheirFault(codes.INVALID_PARAMS, f"params.{path}: {remedy}")
+
+
+def nothing(method: str) -> Callable[[Any], None]:
+    """For methods without params of interest."""
+
+    def read(params: Any) -> None:
+        clean(method, params)
+
+    return read
+
+
+def authenticate(params: Any) -> str:
+    return str(clean("authenticate", params)["methodId"])
+
+
+def session_id(method: str) -> Callable[[Any], str]:
+    """For methods that take a session id alone."""
+    return lambda params: str(clean(method, params)["sessionId"])
+
+
+def new_session(params: Any) -> OpenParams:
+    return _open("new", "session/new", params)
+
+
+def load_session(params: Any) -> OpenParams:
+    return _open("load", "session/load", params)
+
+
+def resume_session(params: Any) -> OpenParams:
+    return _open("resume", "session/resume", params)
+
+
+def _open(kind: Literal["new", "load", "resume"], method: str, params: Any) -> OpenParams:
+    """A missing `mcpServers` is an empty one (RPC-15)."""
+    if isinstance(params, dict) and kind != "resume":
+        params = {"mcpServers": [], **params}
+    fields = clean(method, params)
+    cwd = absolute("cwd", fields["cwd"])
+    roots = fields.get("additionalDirectories") or []
+    directories = tuple(absolute(f"additionalDirectories[{index}]", path) for index, path in enumerate(roots))
+    servers = tuple(fields.get("mcpServers") or ())
+    return OpenParams(kind, fields.get("sessionId", ""), cwd, directories, servers)
+
+
+def list_sessions(params: Any) -> ListParams:
+    fields = clean("session/list", params)
+    cwd = fields.get("cwd")
+    return ListParams(None if cwd is None else absolute("cwd", cwd), fields.get("cursor"))
+
+
+def absolute(path: str, value: str) -> str:
+    """A path that does not depend on where this process happens to run (SESS-02)."""
+    if not os.path.isabs(value) or "\0" in value:
+        raise bad(path, "must be an absolute path")
+    return value
+
+
+def prompt(params: Any) -> PromptParams:
+    """The blocks of a prompt; a `command` field becomes the slash command it stands for."""
+    command = params.get("command") if isinstance(params, dict) else None
+    if isinstance(command, dict) and isinstance(command.get("name"), str):
+        arguments = command.get("args") or command.get("arguments") or ""
+        words = f"/{command['name'].lstrip('/')} {arguments if isinstance(arguments, str) else ''}".strip()
+        params = {**params, "prompt": [{"type": "text", "text": words}, *(params.get("prompt") or [])]}
+    fields = clean("session/prompt", params)
+    blocks = tuple(block(f"prompt[{index}]", value) for index, value in enumerate(fields["prompt"]))
+    if not any(not isinstance(item, Text) or item.text.strip() for item in blocks):
+        raise bad("prompt", "is empty; send at least one block with content")
+    return PromptParams(fields["sessionId"], blocks)
+
+
+def block(path: str, value: Mapping[str, Any]) -> Block:
+    """One content block. Raises `TheirFault` for audio, which no model here hears, and for bad base64 (CONT-05)."""
+    return _BLOCKS[value["type"]](path, value)
+
+
+def _image(path: str, value: Mapping[str, Any]) -> Block:
+    return Image(_base64(f"{path}.data", value["data"]), value["mimeType"], value.get("uri"))
+
+
+def _audio(path: str, value: Mapping[str, Any]) -> Block:
+    raise bad(path, "audio is not supported; send text")
+
+
+def _link(path: str, value: Mapping[str, Any]) -> Block:
+    return Link(value["uri"], value["name"], value.get("mimeType"), value.get("size"))
+
+
+def _resource(path: str, value: Mapping[str, Any]) -> Block:
+    inner = value["resource"]
+    blob = inner.get("blob")
+    if blob is not None:
+        blob = _base64(f"{path}.resource.blob", blob)
+    return Resource(inner["uri"], inner.get("text"), blob, inner.get("mimeType"))
+
+
+_BLOCKS: dict[str, Callable[[str, Mapping[str, Any]], Block]] = {
+    "text": lambda path, value: Text(value["text"]),
+    "image": _image,
+    "audio": _audio,
+    "resource_link": _link,
+    "resource": _resource,
+}
+
+
+def _base64(path: str, data: str) -> str:
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise bad(path, "is not valid base64") from None
+    return data

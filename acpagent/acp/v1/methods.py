@@ -1,0 +1,87 @@
+"""The method table: how each method's params are read, in which lane it runs, and who handles it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from acpagent.acp.v1 import auth, decode, prompting, sessions
+from acpagent.acp.v1.lane import ConnectionLane, Job
+from acpagent.acp.v1.replies import Answers
+from acpagent.core.faults import TheirFault
+from acpagent.runtime.session.registry import Registry
+from acpagent.wire import codes
+from acpagent.wire.messages import Notification, Request
+
+# reader: answered at once; connection: I/O without a live session, on the connection's worker; session: a verb of a
+# session, which must be live unless the method opens one.
+Lane = Literal["reader", "connection", "session"]
+Handler = Callable[["Methods", Any, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    decode: Callable[[Any], Any]
+    lane: Lane
+    handle: Handler
+
+
+METHODS: dict[str, Method] = {
+    "authenticate": Method(decode.authenticate, "connection", auth.authenticate),
+    "logout": Method(decode.nothing("logout"), "reader", auth.logout),
+    "session/new": Method(decode.new_session, "session", sessions.new),
+    "session/load": Method(decode.load_session, "session", sessions.open_stored),
+    "session/resume": Method(decode.resume_session, "session", sessions.open_stored),
+    "session/list": Method(decode.list_sessions, "connection", sessions.list_page),
+    "session/close": Method(decode.session_id("session/close"), "session", sessions.close),
+    "session/delete": Method(decode.session_id("session/delete"), "session", sessions.delete),
+    "session/prompt": Method(decode.prompt, "session", prompting.prompt),
+}
+
+
+class Methods:
+    """The table at work on one connection."""
+
+    def __init__(
+        self,
+        connection: Answers,
+        registry: Registry,
+        has_credentials: Callable[[], bool],
+        finish: Callable[[float], None],
+    ) -> None:
+        """`has_credentials` says whether the start-up model could be used; `finish` closes the store."""
+        self.connection = connection
+        self.registry = registry
+        self.has_credentials = has_credentials
+        self._finish = finish
+        self.lane = ConnectionLane()
+
+    def request(self, request: Request) -> None:
+        """Handle a request. Raises `Fault` where it is refused right away."""
+        method = METHODS.get(request.method)
+        if method is None:
+            raise TheirFault(codes.METHOD_NOT_FOUND, "no such method")  # RPC-07, RPC-08
+        params = method.decode(request.params)
+        if method.lane == "connection":
+            self.in_lane(request.id, lambda: method.handle(self, request.id, params))
+        else:
+            method.handle(self, request.id, params)
+
+    def in_lane(self, request_id: Any, work: Callable[[], None]) -> None:
+        """Run `work` on the connection's worker; cancelled before it began, it is answered -32800."""
+        job = Job(work, lambda fault: self.connection.refuse(request_id, fault))
+        self.connection.in_work(request_id, job.withdraw)
+        self.lane.submit(job)
+
+    def notification(self, notification: Notification) -> None:
+        """`session/cancel`; every other notification is ignored (RPC-09)."""
+        if notification.method == "session/cancel":
+            prompting.cancel(self, notification.params)
+
+    def shut_down(self, deadline: float) -> None:
+        """Close every session, then the store."""
+        self.lane.close()
+        self.registry.close_all(lambda: deadline - time.monotonic())
+        self._finish(deadline)

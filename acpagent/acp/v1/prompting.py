@@ -1,0 +1,32 @@
+"""Prompts and their cancelling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from acpagent.acp.v1.decode import PromptParams
+from acpagent.acp.v1.log import log
+from acpagent.acp.v1.replies import WireReply, stopped
+from acpagent.runtime.session.registry import unknown
+
+if TYPE_CHECKING:
+    from acpagent.acp.v1.methods import Methods
+
+
+def prompt(methods: Methods, request_id: Any, params: PromptParams) -> None:
+    session = methods.registry.get(params.session_id)
+    if session is None:
+        raise unknown(params.session_id)  # RPC-26
+    reply = WireReply(methods.connection, request_id, stopped)
+    methods.connection.in_work(request_id, lambda: session.withdraw(reply))
+    session.prompt(params.blocks, reply)
+
+
+def cancel(methods: Methods, params: Any) -> None:
+    """A notification: whatever is wrong with it, nothing is answered (RPC-10, CAN-10)."""
+    session_id = params.get("sessionId") if isinstance(params, dict) else None
+    session = methods.registry.get(session_id) if isinstance(session_id, str) else None
+    if session is None:
+        log("session/cancel names no open session; ignored")
+        return
+    session.cancel()

@@ -1,0 +1,200 @@
+"""Events as `session/update` payloads: a table from event type to function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from acpagent.core import catalogue
+from acpagent.core.blocks import Block, Image, Link, Resource, Text
+from acpagent.core.events import (
+    Chunk,
+    CommandsChanged,
+    Event,
+    Notice,
+    PlanChanged,
+    TitleChanged,
+    ToolChanged,
+    UsageChanged,
+)
+from acpagent.core.toolcalls import Content, Diff, TerminalRef, ToolCall
+
+Update = dict[str, Any]
+
+_CHUNKS = {"user": "user_message_chunk", "assistant": "agent_message_chunk", "thought": "agent_thought_chunk"}
+_PREVIEW = 500
+# Facts of a call that clients are shown under `_meta.soba`, by their name there.
+_FACTS = {
+    "command": "command",
+    "path": "path",
+    "query": "query",
+    "exit_code": "exitCode",
+    "signal": "signalCode",
+    "timed_out": "timedOut",
+    "aborted": "aborted",
+    "truncated": "truncated",
+    "total_lines": "totalLines",
+    "read_lines": "readLines",
+    "start_line": "startLine",
+    "end_line": "endLine",
+    "entry_count": "entryCount",
+    "match_count": "matchCount",
+    "duration_ms": "durationMs",
+}
+_EVIDENCE_FACTS = ("command", "path", "query", "exitCode", "durationMs")
+_PHASES = {"pending": "start", "in_progress": "start", "completed": "result", "failed": "result"}
+_LEVELS = {"info": "", "warning": "[warning] ", "error": "[error] "}
+
+
+class Renderer:
+    """One per session: it remembers how each open call was last shown, to send only what differs (TOOL-07)."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, Update] = {}
+        self._notices = 0
+        self._table: dict[type[Any], Callable[[Any], Update]] = {
+            Chunk: _chunk,
+            ToolChanged: self._tool,
+            PlanChanged: _plan,
+            UsageChanged: _usage,
+            CommandsChanged: _commands,
+            TitleChanged: _title,
+            Notice: self._notice,
+        }
+
+    def render(self, event: Event) -> Update | None:
+        """The update for an event; None for those that v1 does not show."""
+        function = self._table.get(type(event))
+        return function(event) if function else None
+
+    def _tool(self, event: ToolChanged) -> Update:
+        call = event.call
+        fields = tool_fields(call)
+        before = self._shown.get(call.id)
+        if call.status in ("completed", "failed"):
+            self._shown.pop(call.id, None)
+        else:
+            self._shown[call.id] = fields
+        if before is None:
+            return {"sessionUpdate": "tool_call", **fields}
+        changed = {key: value for key, value in fields.items() if before.get(key) != value}
+        return {"sessionUpdate": "tool_call_update", "toolCallId": call.id, **changed}
+
+    def _notice(self, event: Notice) -> Update:
+        """Shown as a message of its own to every client; correctness never hangs on it (NOTE-02)."""
+        self._notices += 1
+        text = _LEVELS[event.level] + catalogue.say(event.code, event.params)
+        return {
+            "sessionUpdate": "agent_message_chunk",
+            "content": {"type": "text", "text": f"{text}\n\n"},
+            "messageId": f"notice_{self._notices}",
+        }
+
+
+def _chunk(event: Chunk) -> Update:
+    return {
+        "sessionUpdate": _CHUNKS[event.role],
+        "content": block(event.block),
+        "messageId": event.message_id,
+    }
+
+
+def _plan(event: PlanChanged) -> Update:
+    entries = [
+        {"content": entry.content, "priority": entry.priority, "status": entry.status}
+        for entry in event.entries
+    ]
+    return {"sessionUpdate": "plan", "entries": entries}
+
+
+def _usage(event: UsageChanged) -> Update:
+    update: Update = {"sessionUpdate": "usage_update", "used": event.used, "size": event.size}
+    if event.cost is not None:
+        update["cost"] = {"amount": round(event.cost, 6), "currency": event.currency}
+    return update
+
+
+def _commands(event: CommandsChanged) -> Update:
+    commands = []
+    for command in event.commands:
+        shown: Update = {"name": command.name, "description": command.description}
+        if command.hint:
+            shown["input"] = {"hint": command.hint}
+        commands.append(shown)
+    return {"sessionUpdate": "available_commands_update", "availableCommands": commands}
+
+
+def _title(event: TitleChanged) -> Update:
+    update: Update = {"sessionUpdate": "session_info_update", "updatedAt": event.updated_at}
+    if event.title:
+        update["title"] = event.title
+    return update
+
+
+def tool_fields(call: ToolCall) -> Update:
+    """A call's fields, the same for the first report, an update and a permission request. What is unknown is left
+    out."""
+    fields: Update = {
+        "toolCallId": call.id,
+        "title": call.title,
+        "kind": call.kind,
+        "status": call.status,
+        "content": [content(item) for item in call.content],
+        "locations": [
+            {"path": place.path} if place.line is None else {"path": place.path, "line": place.line}
+            for place in call.locations
+        ],
+        "_meta": {"tool_name": call.name, "soba": _soba(call)},
+    }
+    if call.name:
+        fields["name"] = call.name
+    if call.raw_input is not None:
+        fields["rawInput"] = call.raw_input
+    if call.raw_output is not None:
+        fields["rawOutput"] = call.raw_output
+    return fields
+
+
+def _soba(call: ToolCall) -> Update:
+    facts = {name: call.facts[key] for key, name in _FACTS.items() if key in call.facts}
+    evidence: Update = {
+        "source": "tool_lifecycle",
+        "phase": _PHASES[call.status],
+        "toolName": call.name,
+        "kind": call.kind,
+        "status": "pending" if call.status == "in_progress" else call.status,
+    }
+    evidence |= {name: facts[name] for name in _EVIDENCE_FACTS if name in facts}
+    preview = " ".join(" ".join(item.text.split()) for item in call.content if isinstance(item, Text))
+    if evidence["phase"] == "result" and preview:
+        evidence["outputPreview"] = preview if len(preview) <= _PREVIEW else preview[: _PREVIEW - 3] + "..."
+    return {"toolName": call.name, "kind": call.kind, **facts, "evidence": evidence}
+
+
+def content(item: Content) -> Update:
+    """One item of a call's content, in its wrapper (TOOL-08)."""
+    if isinstance(item, Diff):
+        return {"type": "diff", "path": item.path, "oldText": item.old, "newText": item.new}
+    if isinstance(item, TerminalRef):
+        return {"type": "terminal", "terminalId": item.terminal_id}
+    return {"type": "content", "content": block(item)}
+
+
+def block(item: Block) -> Update:
+    """A content block (CONT-01)."""
+    if isinstance(item, Text):
+        return {"type": "text", "text": item.text}
+    if isinstance(item, Image):
+        return _present({"type": "image", "data": item.data, "mimeType": item.media_type, "uri": item.uri})
+    if isinstance(item, Link):
+        link = {"type": "resource_link", "uri": item.uri, "name": item.name}
+        return _present({**link, "mimeType": item.media_type, "size": item.size})
+    return {"type": "resource", "resource": _resource(item)}
+
+
+def _resource(item: Resource) -> Update:
+    return _present({"uri": item.uri, "text": item.text, "blob": item.blob, "mimeType": item.media_type})
+
+
+def _present(fields: Update) -> Update:
+    return {key: value for key, value in fields.items() if value is not None}

@@ -1,0 +1,46 @@
+"""Replies on the wire: a request's id, and how its outcome is spelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from acpagent.core.faults import Fault
+from acpagent.runtime.session.works import TurnOutcome
+
+Render = Callable[[Any], dict[str, Any]]
+
+
+class Answers(Protocol):
+    """The connection, as those who answer its requests see it."""
+
+    logged_out: bool
+
+    def in_work(self, request_id: Any, withdraw: Callable[[], None], /) -> None: ...
+    def respond(self, request_id: Any, result: Any, /) -> None: ...
+    def refuse(self, request_id: Any, fault: Fault, /) -> None: ...
+
+
+class WireReply:
+    """Answers one request, exactly once, under the session lock."""
+
+    def __init__(self, connection: Answers, request_id: Any, render: Render) -> None:
+        self._connection = connection
+        self._request_id = request_id
+        self._render = render
+
+    def done(self, outcome: Any) -> None:
+        self._connection.respond(self._request_id, self._render(outcome))
+
+    def fail(self, fault: Fault) -> None:
+        self._connection.refuse(self._request_id, fault)
+
+
+def nothing(outcome: Any) -> dict[str, Any]:
+    """An answer that says only that it is done."""
+    return {}
+
+
+def stopped(outcome: TurnOutcome) -> dict[str, Any]:
+    """The answer to a prompt."""
+    return {"stopReason": outcome.stop}
