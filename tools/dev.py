@@ -117,8 +117,7 @@ def digest() -> str:
 
 
 def installed() -> Sequence[str]:
-    stamp = read_stamp()
-    return stamp["extras"] if stamp else []
+    return read_stamp().get("extras", [])
 
 
 def read_stamp() -> dict:
