@@ -57,5 +57,6 @@ def test_importing_any_module_does_nothing_else(tmp_path: Path) -> None:
         [sys.executable, "-c", IMPORT_ALL, *names],
         cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout, done.stderr) == ("", "")
     assert not list(tmp_path.iterdir())
