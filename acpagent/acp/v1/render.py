@@ -101,8 +101,7 @@ def _chunk(event: Chunk) -> Update:
 
 def _plan(event: PlanChanged) -> Update:
     entries = [
-        {"content": entry.content, "priority": entry.priority, "status": entry.status}
-        for entry in event.entries
+        {"content": entry.content, "priority": entry.priority, "status": entry.status} for entry in event.entries
     ]
     return {"sessionUpdate": "plan", "entries": entries}
 

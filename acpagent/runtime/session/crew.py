@@ -64,6 +64,9 @@ class SessionCrew:
         row = self._keep().row
         return TitleChanged(row.title, row.updated_at)
 
+    def report(self, what: str, error: BaseException) -> None:
+        self._services.report(what, error)
+
     def adjust(self, name: str, value: str) -> None:
         """Set a control that needs no rebuild. Under the session lock."""
         assert self.keep is not None

@@ -126,9 +126,9 @@ class SessionMachine(StateMachine):
         | rebuilding.to.itself(internal=True, cond="may_wait", on="let_wait")
         | reload_queued.to.itself(internal=True, cond="may_wait", on="let_wait")
     )
-    steer = prompting.to.itself(
+    steer = prompting.to.itself(internal=True, cond="turn_is_open", on="take_steer") | reload_queued.to.itself(
         internal=True, cond="turn_is_open", on="take_steer"
-    ) | reload_queued.to.itself(internal=True, cond="turn_is_open", on="take_steer")
+    )
     cancel = (
         idle.to.itself(internal=True)
         | prompting.to.itself(internal=True, on="cancel_work")
@@ -237,12 +237,7 @@ class SessionMachine(StateMachine):
 
     def opening_failed(self, outcome: Outcome) -> bool:
         work = self.record.work
-        return (
-            isinstance(work, Opening)
-            and work.first
-            and isinstance(outcome, Opened)
-            and outcome.fault is not None
-        )
+        return isinstance(work, Opening) and work.first and isinstance(outcome, Opened) and outcome.fault is not None
 
     def teardown_ran(self) -> bool:
         return isinstance(self.record.work, Teardown)
@@ -333,9 +328,7 @@ class SessionMachine(StateMachine):
         self._conclude(outcome)
         if self.record.waiting is not None:
             waiting, self.record.waiting = self.record.waiting, None
-            self.effects.append(
-                Answer(waiting.reply, fault=TheirFault(GONE, "the session could not be opened"))
-            )
+            self.effects.append(Answer(waiting.reply, fault=TheirFault(GONE, "the session could not be opened")))
         self.record.work = None
 
     def withdraw_request(self, reply: Reply) -> None:
@@ -412,9 +405,7 @@ class SessionMachine(StateMachine):
             assert isinstance(outcome, TurnOutcome)
             # The stop reason is decided here, where the response is queued: a cancel read before wins (CAN-01).
             cancelled = work.scope.cancelled
-            self._answer_turn(
-                work.request.reply, TurnOutcome("cancelled", outcome.usage) if cancelled else outcome
-            )
+            self._answer_turn(work.request.reply, TurnOutcome("cancelled", outcome.usage) if cancelled else outcome)
         elif isinstance(work, Opening):
             assert isinstance(outcome, Opened)
             self._conclude_opening(work, outcome)

@@ -53,9 +53,7 @@ class Opener:
         services = self.services
         row = find_row(services, self.session_id)
         if sessions.resolve(opening.cwd) != row.cwd_resolved:
-            raise TheirFault(
-                codes.INVALID_PARAMS, f"params.cwd: this session belongs to {row.cwd}; open it there"
-            )
+            raise TheirFault(codes.INVALID_PARAMS, f"params.cwd: this session belongs to {row.cwd}; open it there")
         check_directory(row.cwd)
         services.leases.take(self.session_id)
         try:

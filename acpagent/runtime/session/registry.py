@@ -150,6 +150,4 @@ class _Waiter:
 
 def unknown(session_id: str) -> TheirFault:
     """The fault for a session that is not open here (RPC-26)."""
-    return TheirFault(
-        codes.NOT_FOUND, "the session is not open; load or resume it first", {"sessionId": session_id}
-    )
+    return TheirFault(codes.NOT_FOUND, "the session is not open; load or resume it first", {"sessionId": session_id})

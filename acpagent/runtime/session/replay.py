@@ -37,9 +37,7 @@ def mend(stored: Iterable[Entry]) -> list[Entry]:
             open_calls[entry.call_id] = entry
         elif isinstance(entry, CallSettled):
             open_calls.pop(entry.call.id, None)
-    mended: list[Entry] = [
-        CallSettled(made.turn_id, _abandoned(made), _ABANDONED) for made in open_calls.values()
-    ]
+    mended: list[Entry] = [CallSettled(made.turn_id, _abandoned(made), _ABANDONED) for made in open_calls.values()]
     if open_turn:
         mended.append(TurnClosed(open_turn, None, Usage(), "acpagent stopped during this turn"))
     return mended
@@ -48,9 +46,7 @@ def mend(stored: Iterable[Entry]) -> list[Entry]:
 def _abandoned(made: CallMade) -> ToolCall:
     arguments, _ = parse_arguments(made.arguments)
     title = made.name or "unknown tool"
-    return ToolCall(
-        made.call_id, made.name, title, "other", "failed", arguments, None, (), (Text(_ABANDONED),)
-    )
+    return ToolCall(made.call_id, made.name, title, "other", "failed", arguments, None, (), (Text(_ABANDONED),))
 
 
 def events(stored: Iterable[Entry]) -> Iterator[Event]:

@@ -48,7 +48,7 @@ class Credentials:
 @dataclass(slots=True)
 class Services:
     """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `defaults` are the
-    axes and controls of a new session. `hidden_env` names variables that no command may see."""
+    axes and controls of a new session. `report` notes an unexpected failure. `hidden_env` names variables that no command may see."""
 
     store: Store
     leases: Leases
@@ -57,5 +57,6 @@ class Services:
     commands: LocalCommands
     limits: Limits
     defaults: Mapping[str, str]
+    report: Callable[[str, BaseException], None]
     hidden_env: frozenset[str] = frozenset()
     credentials: Credentials = field(default_factory=Credentials)

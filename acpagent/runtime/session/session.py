@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -36,6 +35,8 @@ class Crew(Protocol):
     def controls(self, axes: dict[str, str]) -> ControlsChanged: ...
     def commands(self) -> CommandsChanged: ...
     def title(self) -> TitleChanged: ...
+    def report(self, what: str, error: BaseException) -> None:
+        """Note an unexpected failure for whoever looks for its cause."""
 
 
 class Session:
@@ -176,7 +177,7 @@ class Session:
             try:
                 outcome = self._crew.run(work)
             except Exception as error:
-                sys.excepthook(type(error), error, error.__traceback__)
+                self._crew.report(f"a session's {type(work).__name__.lower()}", error)
                 outcome = failed(work, f"internal error: {type(error).__name__}")
             self._work_done(outcome)
 

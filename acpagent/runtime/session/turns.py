@@ -61,9 +61,7 @@ class TurnRunner:
         with self.lock:
             writer.row = new
 
-    def _answer(
-        self, turn_id: str, blocks: tuple[Block, ...], words: str, turn: Turn
-    ) -> tuple[Ended, TurnClosed]:
+    def _answer(self, turn_id: str, blocks: tuple[Block, ...], words: str, turn: Turn) -> tuple[Ended, TurnClosed]:
         """A local command: born sealed, answered without the model, and nothing of it reaches the model later."""
         _seal(turn)
         keep, message_id = self.keep, new_id("msg")
@@ -80,9 +78,7 @@ class TurnRunner:
         closed = loop.close(ended, _seal(turn))
         self.keep.cost = spending.cost
         self.keep.spoken = True
-        self.services.credentials.rejected = (
-            ended.fault is not None and ended.fault.code == codes.AUTH_REQUIRED
-        )
+        self.services.credentials.rejected = ended.fault is not None and ended.fault.code == codes.AUTH_REQUIRED
         return ended, closed
 
     def _loop(self, turn_id: str, turn: Turn, spending: Spending) -> TurnLoop:

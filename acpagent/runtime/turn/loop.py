@@ -107,9 +107,7 @@ class TurnLoop:
 
     def _ask_model(self) -> ModelReply:
         request = ModelRequest(*self._prefix, self._conversation.fragments())
-        reply = call_model(
-            self._provider, request, self._scope, self._speaker, self._host.wait_room, self._show_retry
-        )
+        reply = call_model(self._provider, request, self._scope, self._speaker, self._host.wait_room, self._show_retry)
         self._count(reply.usage)
         return reply
 

@@ -149,9 +149,7 @@ def call_model(
     Raises `Cancelled` as soon as the scope is, `ProviderFault` when the call failed; what was shown stays shown.
     """
     handoff = Handoff(scope)
-    helper = threading.Thread(
-        target=handoff.read_all, args=(provider, request), name="acpagent-model", daemon=True
-    )
+    helper = threading.Thread(target=handoff.read_all, args=(provider, request), name="acpagent-model", daemon=True)
     helper.start()
     builder = ReplyBuilder(speaker, on_retry)
     try:

@@ -21,7 +21,7 @@ STOPS: dict[End, Stop] = {
 
 # What a person can do about a provider's failure, by its kind.
 _REMEDIES: dict[str, str] = {
-    "auth": "check the key with `acpagent setup`",
+    "auth": "check the key of the provider",
     "payment": "check the account's balance at the provider",
     "too_long": "the conversation no longer fits the model; start a new session or pick a larger model",
     "rate": "wait a little and send the prompt again",

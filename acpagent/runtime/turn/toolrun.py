@@ -259,9 +259,7 @@ class ToolRunner:
         """The final snapshot: to the person, and to the journal with what the model reads."""
         took = round((time.monotonic() - running.started) * 1000)
         proposal, facts = running.proposal, {**running.call.facts, **result.facts, "duration_ms": took}
-        content = result.content or (
-            (proposal.diff,) if proposal and proposal.diff and not result.failed else ()
-        )
+        content = result.content or ((proposal.diff,) if proposal and proposal.diff and not result.failed else ())
         if not content or result.failed:
             content = (*content, Text(result.text)) if result.text else content
         running.call = replace(

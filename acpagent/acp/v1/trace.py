@@ -1,0 +1,43 @@
+"""The trace of a connection: every line both ways, with secrets and long values taken out (`ACPAGENT_TRACE=FILE`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from typing import Any
+
+_SECRET_KEYS = frozenset({"env", "headers", "data", "blob", "authorization"})
+_LONGEST = 2000
+
+
+class Trace:
+    """Owns its file, written under one leaf lock by the reader and the writer thread. Mode 0600."""
+
+    def __init__(self, path: str) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = os.fdopen(descriptor, "w", encoding="utf-8")
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+
+    def __call__(self, direction: str, line: bytes) -> None:
+        try:
+            shown = redact(json.loads(line))
+        except (ValueError, RecursionError):
+            shown = f"not JSON, {len(line)} bytes"
+        entry = {"at": round(time.monotonic() - self._began, 4), "to": direction, "message": shown}
+        with self._lock:
+            self._file.write(json.dumps(entry) + "\n")
+            self._file.flush()
+
+
+def redact(value: Any) -> Any:
+    """A copy without what may be secret: environments, headers, binary data; long texts are cut."""
+    if isinstance(value, dict):
+        return {key: "[redacted]" if key.lower() in _SECRET_KEYS else redact(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [redact(item) for item in value]
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return f"{value[:_LONGEST]}[{len(value) - _LONGEST} characters more]"
+    return value

@@ -1,0 +1,154 @@
+"""`acpagent acp`: the agent on stdin and stdout. All that is imported here at the top is needed for `initialize`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+from acpagent.acp.connection import Connection
+from acpagent.config import locate, startup
+from acpagent.config.problems import ConfigError
+from acpagent.wire import stdio
+from acpagent.wire.driver import Driver
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, NoReturn
+
+    from acpagent.acp.v1.methods import Methods
+
+PROFILES = ("economy", "balanced", "delivery")
+# One absolute deadline for everything that has to end (TRN-12).
+SHUTDOWN_SECONDS = 4.0
+NAME = "acpagent acp"
+
+HELP = """\
+usage: acpagent acp [--model MODEL] [--profile PROFILE] [--require-provider]
+
+Serves one editor over stdin and stdout; remarks go to stderr.
+
+  --model MODEL        the model new sessions start with: provider/model, or either if it is unique
+  --profile PROFILE    the work mode new sessions start with: economy, balanced or delivery
+  --require-provider   exit 1 at once if no model provider is configured
+
+Environment: ACPAGENT_HOME (settings and sessions), ACPAGENT_TRACE=FILE (every line of the protocol, redacted),
+ACPAGENT_VALIDATE=all (check every outgoing message where it is made).
+"""
+
+
+class Options:
+    """The parsed flags."""
+
+    __slots__ = ("model", "profile", "require_provider")
+
+    def __init__(self) -> None:
+        self.model: str | None = None
+        self.profile: str | None = None
+        self.require_provider = False
+
+
+class UsageError(Exception):
+    """The command line cannot be understood; the text says why."""
+
+
+def parse(words: Sequence[str]) -> Options:
+    """The flags, read by hand: argparse alone would cost half of the start. Raises `UsageError`."""
+    options, rest = Options(), list(words)
+    while rest:
+        flag, _, value = rest.pop(0).partition("=")
+        if flag == "--require-provider" and not value:
+            options.require_provider = True
+        elif flag in ("--model", "--profile"):
+            if not value and not rest:
+                raise UsageError(f"{flag} needs a value")
+            setattr(options, flag[2:], value or rest.pop(0))
+        else:
+            raise UsageError(f"unknown option {flag}")
+    if options.profile is not None and options.profile not in PROFILES:
+        raise UsageError(f"--profile must be one of {', '.join(PROFILES)}")
+    return options
+
+
+def run(words: Sequence[str]) -> int:
+    """Serve until stdin closes. Returns 1 without a provider where one is required, 2 for bad flags or settings."""
+    if any(word in ("-h", "--help") for word in words):
+        sys.stdout.write(HELP)
+        return 0
+    try:
+        options = parse(words)
+        home = locate.home()
+        known = startup.read(home, options.model)
+    except (UsageError, ConfigError) as error:
+        sys.stderr.write(f"[{NAME}] {error}\n")
+        return 2
+    if options.require_provider and not known.configured:
+        sys.stderr.write(f"[{NAME}] no model provider is configured; describe one in {locate.config_file(home)}\n")
+        return 1
+    serve(home, options, known)
+
+
+def serve(home: str, options: Options, known: startup.Startup) -> NoReturn:
+    """Take stdin and stdout and speak the protocol on them; ends the process."""
+    read_fd, write_fd = stdio.capture()
+    connection = Connection(known, _methods_maker(home, options))
+    driver = Driver(read_fd, write_fd, connection, name=NAME, check=_check(), trace=_trace())
+    connection.attach(driver)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: driver.stop_reading())  # TRN-14: the same road as the end of input
+    driver.start()
+    threading.Thread(target=_warm_up, args=(connection,), name="acpagent-warm-up", daemon=True).start()
+    driver.ended.wait()
+    connection.shut_down(time.monotonic() + SHUTDOWN_SECONDS)
+    sys.stderr.flush()
+    # A helper thread that is stuck in a system call must not keep the process alive.
+    os._exit(0)
+
+
+def _methods_maker(home: str, options: Options) -> Callable[[Connection], Methods]:
+    def make(connection: Connection) -> Methods:
+        from acpagent.acp.v1.host import AcpHost
+        from acpagent.acp.v1.log import report
+        from acpagent.acp.v1.methods import Methods
+        from acpagent.assembly import Assembly, Flags
+        from acpagent.runtime.session.registry import Registry
+
+        assembly = Assembly(home, Flags(options.model, options.profile), report)
+        registry = Registry(assembly.services, lambda session_id, lock: AcpHost(session_id, lock, connection.driver))
+        return Methods(connection, registry, assembly.has_credentials, assembly.finish)
+
+    return make
+
+
+def _warm_up(connection: Connection) -> None:
+    """Import what the first session needs, once `initialize` was answered and nobody waits."""
+    connection.answered_initialize.wait()
+    try:
+        connection.methods()
+        import requests  # noqa: F401
+
+        from acpagent.wire import schema
+
+        schema.bundle()
+    except Exception:
+        return  # the first request that needs it meets the same failure and reports it
+
+
+def _check() -> Any:
+    if os.environ.get("ACPAGENT_VALIDATE") != "all":
+        return None
+    from acpagent.acp.v1.outgoing import check
+
+    return check
+
+
+def _trace() -> Any:
+    path = os.environ.get("ACPAGENT_TRACE")
+    if not path:
+        return None
+    from acpagent.acp.v1.trace import Trace
+
+    return Trace(path)

@@ -1,0 +1,57 @@
+"""The command line: one table of commands, each in a file of its own, imported only when it is the one called."""
+
+from __future__ import annotations
+
+import sys
+
+from acpagent.version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# command -> (module, what it does). `acp` must start fast, so nothing here imports more than it needs.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "acp": ("acpagent.cli.acp", "serve an editor over stdin and stdout"),
+    "demo": ("acpagent.cli.demo", "watch a shipped script at work; needs no key and no network"),
+    "run": ("acpagent.cli.run", "run one prompt in this folder and print what happens"),
+    "sessions": ("acpagent.cli.sessions", "list or delete stored sessions"),
+}
+
+# Exit codes, the same for every command.
+OK, FAILED, USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 done, 1 failed, 2 wrong usage or configuration."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        sys.stdout.write(usage())
+        return OK if words else USAGE
+    if words[0] in ("-V", "--version"):
+        sys.stdout.write(f"acpagent {__version__}\n")
+        return OK
+    if words[0] not in COMMANDS:
+        sys.stderr.write(f"acpagent: there is no command {words[0]!r}\n{usage()}")
+        return USAGE
+    module = __import__(COMMANDS[words[0]][0], fromlist=["run"])
+    code: int = module.run(words[1:])
+    return code
+
+
+def usage() -> str:
+    """The overview that `--help` prints."""
+    lines = [f"  {name:<10} {does}" for name, (_, does) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: acpagent COMMAND [OPTIONS]",
+            "",
+            "A coding agent for editors, over stdio, with the Agent Client Protocol.",
+            "",
+            *lines,
+            "",
+            "  --version  print the version",
+            "  COMMAND --help  the options of a command",
+            "",
+        ]
+    )
