@@ -14,7 +14,7 @@ from urllib.parse import quote
 from acpagent.store.faults import StoreFault, code_of, explain
 from acpagent.store.schema import BUSY_SECONDS, prepare
 
-Write = Callable[[sqlite3.Connection], None]
+Write = Callable[[sqlite3.Connection], object]
 Then = Callable[[BaseException | None], None]
 
 # After a transaction failed in one of these ways its connection is good for the next; else it is opened anew.
@@ -190,9 +190,7 @@ class Store:
             connection.close()
 
 
-def _transact(
-    connection: sqlite3.Connection, writes: Sequence[Write], path: str
-) -> list[BaseException | None]:
+def _transact(connection: sqlite3.Connection, writes: Sequence[Write], path: str) -> list[BaseException | None]:
     """All writes in one transaction, each in a savepoint. Raises if the transaction fails as a whole."""
     connection.execute("BEGIN IMMEDIATE")
     outcomes = [_attempt(connection, write, path) for write in writes]

@@ -14,7 +14,7 @@ import socket
 import sqlite3
 import threading
 import uuid
-import weakref
+from functools import cache
 
 from acpagent.core.faults import TheirFault
 from acpagent.store.database import Store
@@ -22,6 +22,7 @@ from acpagent.store.faults import StoreFault
 from acpagent.store.schema import storable
 from acpagent.wire import codes
 
+_living: set[Leases] = set()  # those of this process that hold a lock, for forks
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL})
 
 
@@ -73,6 +74,8 @@ class Leases:
             raise
         for other in dead:
             _remove_if_dead(self._file(other))
+        if self._owner != owner:
+            raise StoreFault("the leases were closed meanwhile")
 
     def release(self, session_id: str) -> None:
         """Let a session go; nothing happens if it is not ours.
@@ -90,6 +93,7 @@ class Leases:
             owner, descriptor = self._owner, self._descriptor
             self._owner, self._descriptor = None, -1
             self._wanted.clear()
+            _living.discard(self)
         if owner is not None:
             _remove(self._file(owner))
             os.close(descriptor)
@@ -134,7 +138,8 @@ class Leases:
         except OSError as error:
             raise _explain(error, self._folder) from error
         self._owner, self._descriptor = owner, descriptor
-        _close_in_children(self)
+        _living.add(self)
+        _watch_forks()
         return owner
 
     def _left_by_fork(self) -> None:
@@ -145,16 +150,16 @@ class Leases:
         self._owner, self._descriptor, self._wanted = None, -1, set()
 
 
-def _close_in_children(leases: Leases) -> None:
+@cache
+def _watch_forks() -> None:
     """Programs that are started never get the descriptor, it is close-on-exec; plain forks need this."""
-    reference = weakref.ref(leases)
+    os.register_at_fork(after_in_child=_after_fork)
 
-    def left_by_fork() -> None:
-        found = reference()
-        if found is not None:
-            found._left_by_fork()
 
-    os.register_at_fork(after_in_child=left_by_fork)
+def _after_fork() -> None:
+    for leases in tuple(_living):
+        leases._left_by_fork()
+    _living.clear()
 
 
 def _make_locked(path: str) -> int | None:

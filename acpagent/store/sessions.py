@@ -31,7 +31,7 @@ class BadCursor(TheirFault):
 @dataclass(frozen=True, slots=True)
 class SessionRow:
     """A session as stored. `cwd` is as the client gave it (SESS-07), `cwd_resolved` as `resolve` makes it;
-    left empty, `save_new` fills it in. Times are texts made by `now`. `prompts` counts prompts, not steers."""
+    left empty, `save_new` fills it in. Times are texts made by `now`. `prompts` counts prompts sent."""
 
     id: str
     cwd: str
@@ -161,9 +161,7 @@ _SELECT = (
 )
 
 
-def _conditions(
-    cwd_resolved: str | None, cursor: str | None, also: Collection[str]
-) -> tuple[str, list[str | bytes]]:
+def _conditions(cwd_resolved: str | None, cursor: str | None, also: Collection[str]) -> tuple[str, list[str | bytes]]:
     clauses = [f"(prompts > 0 OR id IN ({', '.join('?' * len(also))}))"]
     values: list[str | bytes] = [storable(session_id) for session_id in also]
     if cwd_resolved is not None:
