@@ -1,0 +1,119 @@
+"""What git would not look at: nested .gitignore files, and .git/info/exclude."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from pathspec import GitIgnoreSpec
+
+from acpagent.core import files
+from acpagent.core.files import NotText
+
+_RULE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The rules of one file; they see paths relative to `directory`."""
+
+    directory: str
+    spec: GitIgnoreSpec
+
+
+class Ignored:
+    """The rules that hold for the entries of one directory, made by going down: `root(start)`, then `below`."""
+
+    __slots__ = ("_levels",)
+
+    def __init__(self, levels: tuple[_Level, ...] = ()) -> None:
+        self._levels = levels
+
+    @classmethod
+    def root(cls, start: str) -> Ignored:
+        """The rules for the entries of `start`, those of the directories above it in its repository included.
+
+        Who names a directory that is itself ignored wants to see into it: then only its own rules count.
+        """
+        repository = _repository(start)
+        if repository is None:
+            return cls().below(start)
+        rules = cls(_level(repository, _exclude_file(repository))).below(repository)
+        at = repository
+        for part in os.path.relpath(start, repository).split(os.sep):
+            if part == os.curdir:
+                continue
+            at = os.path.join(at, part)
+            if rules.hides(at, is_directory=True):
+                return cls().below(start)
+            rules = rules.below(at)
+        return rules
+
+    def below(self, directory: str) -> Ignored:
+        """The rules for the entries of `directory`, whose parent these ones are for."""
+        more = _level(directory, os.path.join(directory, ".gitignore"))
+        return Ignored(self._levels + more) if more else self
+
+    def hides(self, path: str, is_directory: bool) -> bool:
+        """Whether an entry of the directory these rules are for is ignored. The deepest file that has a say
+        decides; in it, the last line that matches."""
+        for level in reversed(self._levels):
+            inside = path[len(level.directory.rstrip("/")) + 1 :]
+            verdict = level.spec.check_file(f"{inside}/" if is_directory else inside).include
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def _repository(start: str) -> str | None:
+    """The nearest directory upwards that has a `.git`."""
+    at = start
+    while not os.path.lexists(os.path.join(at, ".git")):
+        parent = os.path.dirname(at)
+        if parent == at:
+            return None
+        at = parent
+    return at
+
+
+def _exclude_file(repository: str) -> str:
+    """Where the repository's own excludes are; a worktree's or submodule's `.git` is a file that points on."""
+    git = os.path.join(repository, ".git")
+    if os.path.isfile(git):
+        git = os.path.join(repository, _first_line(git).removeprefix("gitdir:").strip())
+        git = os.path.join(git, _first_line(os.path.join(git, "commondir")))
+    return os.path.join(git, "info", "exclude")
+
+
+def _first_line(path: str) -> str:
+    return (_lines(path) or [""])[0]
+
+
+def _level(directory: str, rules: str) -> tuple[_Level, ...]:
+    lines = [line for line in _lines(rules) if line.strip() and not line.startswith("#")]
+    spec = _spec(lines)
+    return (_Level(directory, spec),) if spec is not None else ()
+
+
+def _spec(lines: list[str]) -> GitIgnoreSpec | None:
+    if not lines:
+        return None
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:  # a line that git would ignore as well
+        return GitIgnoreSpec.from_lines([line for line in lines if _valid(line)])
+
+
+def _valid(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return files.read_bytes(path, _RULE_BYTES).decode("utf-8-sig", "replace").splitlines()
+    except (OSError, NotText):
+        return []

@@ -1,0 +1,127 @@
+"""read_file: a text file, or a part of it, with line numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from acpagent.core import bounds
+from acpagent.core.blocks import Text
+from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
+from acpagent.toolbox.arguments import COUNT, STRING, Schema, closed, described
+from acpagent.toolbox.texts import Texts, name, place
+
+DEFAULT_LINES = 2000
+LINE_CHARACTERS = 2000
+TITLE_CHARACTERS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    path: str
+    line: int
+    limit: int
+
+
+class ReadFile:
+    name = "read_file"
+    description = (
+        f"Read a text file. Each line comes as its 1-based number, a tab, its text. Up to {DEFAULT_LINES} lines; "
+        "line and limit choose a part."
+    )
+    schema: Schema = closed(
+        {
+            "path": STRING,
+            "line": described(COUNT, "first line"),
+            "limit": described(COUNT, "number of lines"),
+        },
+        "path",
+    )
+    reads_only = True
+    kind: Kind = "read"
+
+    def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
+        path = place(ctx, args["path"])
+        part = _Part(path, args.get("line", 1), args.get("limit", DEFAULT_LINES))
+        called = name(ctx, path)
+        lines = ""
+        if "line" in args or "limit" in args:
+            lines = f" lines {part.line}-{part.line + part.limit - 1}"
+            lines = lines if "limit" in args else f" from line {part.line}"
+        return Proposal(
+            title=bounds.one_line(f"Read {called}{lines}", TITLE_CHARACTERS),
+            kind=self.kind,
+            effects=(Effect("read", path),),
+            subject=called,
+            locations=(Location(ctx.roots.shown(path), part.line),),
+            detail=part,
+            facts={"path": called},
+        )
+
+    def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
+        part: _Part = proposal.detail
+        ctx.scope.check()
+        text = Texts(ctx).read(part.path).text
+        lines = text.split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        if not lines:
+            facts = {"path": proposal.subject, "total_lines": 0, "read_lines": 0, "truncated": False}
+            title = bounds.one_line(f"Read {proposal.subject} (empty)", TITLE_CHARACTERS)
+            return ToolResult(f"{proposal.subject} is empty.", raw=facts, facts=facts, title=title)
+        if part.line > len(lines):
+            raise ToolRefusal(f"{proposal.subject} has {_counted(len(lines))}; there is no line {part.line}.")
+        chosen = lines[part.line - 1 : part.line - 1 + part.limit]
+        return self._shown(proposal, part, chosen, len(lines), ctx.output_bytes)
+
+    def _shown(
+        self, proposal: Proposal, part: _Part, chosen: list[str], total: int, budget: int
+    ) -> ToolResult:
+        body, count = _numbered(chosen, part.line, budget - 200)
+        last = part.line + count - 1
+        head = f"{proposal.subject}: lines {part.line}-{last} of {total}"
+        if last < total:
+            head += f" (go on with line {last + 1})"
+        truncated = count < len(chosen)
+        facts = {
+            "path": proposal.subject,
+            "start_line": part.line,
+            "end_line": last,
+            "read_lines": count,
+            "total_lines": total,
+            "truncated": truncated,
+        }
+        text = f"{head}\n{body}"
+        shown = bounds.clean(text)
+        title = f"Read {proposal.subject} lines {part.line}-{last} of {total}"
+        return ToolResult(
+            text,
+            content=() if shown == text else (Text(shown),),
+            raw=facts,
+            facts=facts,
+            title=bounds.one_line(title, TITLE_CHARACTERS),
+        )
+
+
+def _numbered(lines: list[str], first: int, budget: int) -> tuple[str, int]:
+    """As many lines as fit into `budget` bytes, at least one, and how many they are."""
+    out: list[str] = []
+    for number, line in enumerate(lines, first):
+        row = f"{number}\t{_shortened(line)}"
+        budget -= len(row.encode()) + 1
+        if budget < 0 and out:
+            break
+        out.append(row)
+    if budget < 0 and len(out) == 1:
+        return bounds.cut(out[0], budget + len(out[0].encode()) + 1).text, 1
+    return "\n".join(out), len(out)
+
+
+def _shortened(line: str) -> str:
+    over = len(line) - LINE_CHARACTERS
+    return line if over <= 0 else f"{line[:LINE_CHARACTERS]} [... {over} more characters]"
+
+
+def _counted(lines: int) -> str:
+    return "1 line" if lines == 1 else f"{lines} lines"

@@ -1,0 +1,60 @@
+"""The tools a session has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from acpagent.core.model import ToolSpec
+from acpagent.core.toolcalls import Proposal, Tool, ToolContext, ToolResult
+from acpagent.toolbox import arguments
+from acpagent.toolbox.edit import EditFile
+from acpagent.toolbox.find import Glob
+from acpagent.toolbox.listing import ListDir
+from acpagent.toolbox.read import ReadFile
+from acpagent.toolbox.search import Grep
+from acpagent.toolbox.shell import Bash
+from acpagent.toolbox.todo import TodoWrite
+from acpagent.toolbox.write import WriteFile
+
+
+def builtin_tools() -> list[Tool]:
+    """New instances of the tools that need nothing but a context."""
+    return [ReadFile(), WriteFile(), EditFile(), ListDir(), Glob(), Grep(), Bash(), TodoWrite()]
+
+
+class Registry:
+    """Tools by name; frozen once made. What `get` returns checks its arguments before the tool sees them."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are named {tool.name}")
+            self._tools[tool.name] = _Checked(tool)
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told, always in the same order: the request's prefix must not change."""
+        return tuple(
+            ToolSpec(tool.name, tool.description, tool.schema) for _, tool in sorted(self._tools.items())
+        )
+
+    def get(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+
+class _Checked:
+    """A tool whose arguments are checked first."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+        self.name = tool.name
+        self.description = tool.description
+        self.schema = tool.schema
+        self.reads_only = tool.reads_only
+
+    def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
+        return self._tool.prepare(arguments.check(self.name, self.schema, args), ctx)
+
+    def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
+        return self._tool.apply(proposal, ctx)
