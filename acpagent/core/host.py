@@ -61,9 +61,7 @@ class HostFiles(Protocol):
 class HostShell(Protocol):
     """Commands that run in a terminal of the client."""
 
-    def start(
-        self, argv: Sequence[str], cwd: str, env: dict[str, str], limit: int, scope: Scope
-    ) -> HostTerminal: ...
+    def start(self, argv: Sequence[str], cwd: str, env: dict[str, str], limit: int, scope: Scope) -> HostTerminal: ...
 
 
 class HostTerminal(Protocol):

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.acp.v1.decode import PromptParams
 from acpagent.acp.v1.log import log
-from acpagent.acp.v1.replies import WireReply, stopped
-from acpagent.runtime.session.registry import unknown
+from acpagent.acp.v1.replies import WireReply, stopped, unknown
 
 if TYPE_CHECKING:
     from acpagent.acp.v1.methods import Methods
@@ -17,7 +16,7 @@ def prompt(methods: Methods, request_id: Any, params: PromptParams) -> None:
     session = methods.registry.get(params.session_id)
     if session is None:
         raise unknown(params.session_id)  # RPC-26
-    reply = WireReply(methods.connection, request_id, stopped)
+    reply = WireReply(methods.connection, request_id, params.session_id, stopped)
     methods.connection.in_work(request_id, lambda: session.withdraw(reply))
     session.prompt(params.blocks, reply)
 

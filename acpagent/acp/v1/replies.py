@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from acpagent.core.faults import Fault
+from acpagent.core.faults import Fault, TheirFault
 from acpagent.runtime.session.works import TurnOutcome
+from acpagent.wire import codes
 
 Render = Callable[[Any], dict[str, Any]]
 
@@ -22,18 +23,26 @@ class Answers(Protocol):
 
 
 class WireReply:
-    """Answers one request, exactly once, under the session lock."""
+    """Answers one request about a session, exactly once, under the session lock."""
 
-    def __init__(self, connection: Answers, request_id: Any, render: Render) -> None:
+    def __init__(self, connection: Answers, request_id: Any, session_id: str, render: Render) -> None:
         self._connection = connection
         self._request_id = request_id
+        self._session_id = session_id
         self._render = render
 
     def done(self, outcome: Any) -> None:
         self._connection.respond(self._request_id, self._render(outcome))
 
     def fail(self, fault: Fault) -> None:
+        if fault.code == codes.NOT_FOUND:
+            fault = unknown(self._session_id, fault.message)
         self._connection.refuse(self._request_id, fault)
+
+
+def unknown(session_id: str, message: str = "the session is not open; load or resume it first") -> TheirFault:
+    """The fault for a session that is not open here, or nowhere (RPC-26)."""
+    return TheirFault(codes.NOT_FOUND, message, {"sessionId": session_id})
 
 
 def nothing(outcome: Any) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.acp.v1.decode import ListParams, OpenParams
 from acpagent.acp.v1.log import log
-from acpagent.acp.v1.replies import Render, WireReply, nothing
+from acpagent.acp.v1.replies import Render, WireReply, nothing, unknown
 from acpagent.core.faults import TheirFault
-from acpagent.runtime.session.registry import mint_id, unknown
+from acpagent.runtime.session.registry import mint_id
 from acpagent.runtime.session.works import Opening
 from acpagent.store.sessions import SessionRow
 from acpagent.wire import codes
@@ -32,7 +32,7 @@ def open_stored(methods: Methods, request_id: Any, params: OpenParams) -> None:
 def _open(methods: Methods, request_id: Any, session_id: str, params: OpenParams, render: Render) -> None:
     if params.servers:
         log("MCP servers were given and are ignored: this build does not connect to any")
-    reply = WireReply(methods.connection, request_id, render)
+    reply = WireReply(methods.connection, request_id, session_id, render)
     opening = Opening(params.kind, params.cwd, params.directories, params.servers, reply)
     methods.connection.in_work(request_id, lambda: _withdraw(methods, session_id, reply))
     methods.registry.open(session_id, opening)
@@ -65,12 +65,12 @@ def close(methods: Methods, request_id: Any, session_id: str) -> None:
     session = methods.registry.get(session_id)
     if session is None:
         raise unknown(session_id)  # CLOSE-02
-    session.close(WireReply(methods.connection, request_id, nothing))
+    session.close(WireReply(methods.connection, request_id, session_id, nothing))
 
 
 def delete(methods: Methods, request_id: Any, session_id: str) -> None:
     """A live session is closed first; one only stored is erased on the connection's worker."""
-    if methods.registry.delete(session_id, WireReply(methods.connection, request_id, nothing)):
+    if methods.registry.delete(session_id, WireReply(methods.connection, request_id, session_id, nothing)):
         return
 
     def erase() -> None:

@@ -126,7 +126,7 @@ def find_row(services: Services, session_id: str) -> SessionRow:
     """The stored session, or -32002 (LOAD-07)."""
     row = sessions.get(services.store, session_id)
     if row is None:
-        raise TheirFault(codes.NOT_FOUND, "no such session", {"sessionId": session_id})
+        raise TheirFault(codes.NOT_FOUND, "there is no such session")
     return row
 
 

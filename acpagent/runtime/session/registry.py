@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from acpagent.core.faults import Fault, TheirFault
+from acpagent.core.faults import Fault
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
 from acpagent.runtime.session.crew import SessionCrew
@@ -16,7 +16,6 @@ from acpagent.runtime.session.session import Session
 from acpagent.runtime.session.works import Opening
 from acpagent.store import sessions
 from acpagent.store.sessions import PAGE_SIZE, SessionRow
-from acpagent.wire import codes
 
 
 def mint_id() -> str:
@@ -146,8 +145,3 @@ class _Waiter:
 
     def wait(self, seconds: float) -> bool:
         return self._done.wait(seconds)
-
-
-def unknown(session_id: str) -> TheirFault:
-    """The fault for a session that is not open here (RPC-26)."""
-    return TheirFault(codes.NOT_FOUND, "the session is not open; load or resume it first", {"sessionId": session_id})

@@ -48,7 +48,8 @@ class Credentials:
 @dataclass(slots=True)
 class Services:
     """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `defaults` are the
-    axes and controls of a new session. `report` notes an unexpected failure. `hidden_env` names variables that no command may see."""
+    axes and controls of a new session. `report` notes an unexpected failure. `hidden_env` names variables that no
+    command may see."""
 
     store: Store
     leases: Leases

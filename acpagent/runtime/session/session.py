@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from acpagent.core.blocks import Block
 from acpagent.core.events import CommandsChanged, ControlsChanged, Event, Notice, TitleChanged
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
-from acpagent.core.scope import Closer, Scope, run_closers
+from acpagent.core.scope import Scope, run_closers
 from acpagent.runtime.session.machine import Record, SessionMachine, failed
 from acpagent.runtime.session.works import (
     Answer,
@@ -24,6 +24,9 @@ from acpagent.runtime.session.works import (
     Turn,
     Work,
 )
+
+if TYPE_CHECKING:
+    from acpagent.core.scope import Closer
 
 
 class Crew(Protocol):
