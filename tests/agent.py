@@ -38,6 +38,7 @@ class Agent:
     ) -> None:
         self.deadline = deadline
         self.exit_code: int | None = 0  # what `close` expects; None: anything
+        self.grace = 2.0  # seconds that descendants may outlive it
         self.transcript = Transcript()
         self._mark = new_mark()
         environment = {**(os.environ if env is None else env), **self._mark}
@@ -267,7 +268,7 @@ class Agent:
             self.close_stdin()
             code = self.wait_exit()
             assert self.exit_code in (None, code), f"exit code {code}\n{self._story()}"
-            left = survivors(self._mark, 2.0)
+            left = survivors(self._mark, self.grace)
             assert not left, f"left behind: {left}"
         finally:
             self.process.stop(0)

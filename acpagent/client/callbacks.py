@@ -50,9 +50,7 @@ class Callbacks:
     raise is answered with its code, anything else with -32603. Owns `_lock`, a leaf, over what waits.
     """
 
-    def __init__(
-        self, connection: Connection, permission: Permission | None, handlers: Mapping[str, Handler]
-    ) -> None:
+    def __init__(self, connection: Connection, permission: Permission | None, handlers: Mapping[str, Handler]) -> None:
         self._connection = connection
         self._permission = permission
         self._begin: dict[str, Callable[[Ask], None]] = dict.fromkeys(handlers, self._begin_handler)

@@ -149,9 +149,7 @@ class Client:
         self._connection.require("logout")
         self._connection.call("logout", {}, timeout)
 
-    def call(
-        self, method: str, params: Mapping[str, Any] | None = None, timeout: float | None = _TIMEOUT
-    ) -> Any:
+    def call(self, method: str, params: Mapping[str, Any] | None = None, timeout: float | None = _TIMEOUT) -> Any:
         """Send any request, an agent's own among them, and return its result ({} for null)."""
         return self._connection.call(method, None if params is None else dict(params), timeout)
 

@@ -105,8 +105,8 @@ class Connection:
 
     def ended(self) -> AgentEnded:
         """What to raise when the agent is gone. Waits a moment for its exit code and last words."""
-        self.process.ended.wait(_GRACE)
-        return AgentEnded(self.process.exit_code, self.process.stderr_tail(_GRACE))
+        gone = self.process.ended.wait(_GRACE)
+        return AgentEnded(self.process.exit_code, self.process.stderr_tail(_GRACE if gone else 0.0))
 
     def offers(self, method: str) -> bool:
         """Whether the agent said that it has an optional method: a marker of any value but null and false."""

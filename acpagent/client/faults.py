@@ -37,5 +37,7 @@ def _sentence(exit_code: int | None, stderr: str) -> str:
         ending = f"the agent was ended by signal {-exit_code}"
     else:
         ending = f"the agent ended with exit code {exit_code}"
-    last_words = stderr.strip()[-_QUOTED:]
+    last_words = stderr.strip()
+    if len(last_words) > _QUOTED:
+        last_words = "…" + last_words[-_QUOTED:]
     return f"{ending}: {last_words}" if last_words else ending

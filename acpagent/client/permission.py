@@ -40,9 +40,7 @@ class PermissionRequest:
 
     __slots__ = ("_cancel", "options", "raw", "session", "withdrawn")
 
-    def __init__(
-        self, session: Session, raw: dict[str, Any], withdrawn: Event, cancel: Callable[[], None]
-    ) -> None:
+    def __init__(self, session: Session, raw: dict[str, Any], withdrawn: Event, cancel: Callable[[], None]) -> None:
         self.session = session
         self.raw = raw
         self.options = [option for option in map(Option, dicts_of(raw, "options")) if option.id]

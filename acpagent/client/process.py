@@ -38,9 +38,7 @@ class Process:
         self._tail = bytearray()
         self._tail_lock = threading.Lock()
         stderr_fd = self._start(command, cwd, env)
-        self._pump = threading.Thread(
-            target=self._pump_stderr, args=(stderr_fd,), name="agent stderr", daemon=True
-        )
+        self._pump = threading.Thread(target=self._pump_stderr, args=(stderr_fd,), name="agent stderr", daemon=True)
         self._watch = threading.Thread(target=self._wait, name="agent process", daemon=True)
         self._pump.start()
         self._watch.start()

@@ -16,7 +16,7 @@ ECHO = [sys.executable, str(Path(__file__).parent.parent / "toy_agents" / "echo.
 
 def test_a_straight_agent_passes(agent):
     echo = agent(command=ECHO)
-    session = echo.new_session("/tmp")
+    session = echo.new_session("/")
     updates, response = echo.prompt(session, "one two")
     assert text_in(updates) == "onetwo"
     assert response["result"] == {"stopReason": "end_turn"}
@@ -70,14 +70,18 @@ def test_a_wrong_exit_code_is_found():
 def test_a_survivor_is_found():
     program = (
         "import subprocess, sys; sys.stdin.read();"
-        "print(subprocess.Popen(['sleep', '60'], start_new_session=True, stdout=2).pid, file=sys.stderr)"
+        "options = dict(start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL);"
+        "child = subprocess.Popen(['sh', '-c', 'echo; sleep 60; :'], **options);"
+        "child.stdout.readline();"
+        "print(child.pid, file=sys.stderr)"
     )
     agent = Agent([sys.executable, "-c", program])
+    agent.grace = 0.1
     try:
         with pytest.raises(AssertionError, match=r"left behind: .*sleep 60"):
             agent.close()
     finally:
-        os.kill(int(agent.stderr()), 9)
+        os.killpg(int(agent.stderr()), 9)
 
 
 def test_vain_waiting_tells_the_story():

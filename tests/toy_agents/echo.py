@@ -1,7 +1,8 @@
 """A small honest ACP agent, standard library only: it repeats the prompt, and can be told to do more.
 
 Prompts: `wait` runs until it is cancelled; `meet N` runs until N such prompts are there, and then answers
-all of them, their chunks interleaved; anything else is repeated, one chunk a word.
+all of them, their chunks interleaved; `fail ...` is answered with an error; anything else is repeated, one
+chunk a word. Sessions in `/` tell their commands.
 """
 
 import json
@@ -21,7 +22,7 @@ class Echo:
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         sys.stdout.flush()
 
-    def update(self, session, kind, **fields):
+    def update(self, session, kind, /, **fields):
         params = {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}
         self.send(method="session/update", params=params)
 
@@ -74,7 +75,7 @@ class Echo:
         session = f"s{len(self.sessions) + 1}"
         self.sessions[session] = params["cwd"]
         self.send(id=id, result={"sessionId": session})
-        self.commands(session)
+        self.commands(session, params)
 
     def on_session_load(self, params, id):
         session = params["sessionId"]
@@ -83,15 +84,15 @@ class Echo:
         self.update(session, "user_message_chunk", content={"type": "text", "text": "hello"})
         self.say(session, "hello")
         self.send(id=id, result={})
-        self.commands(session)
+        self.commands(session, params)
 
     def on_session_resume(self, params, id):
         self.send(id=id, result=None)
 
-    def commands(self, session):
-        self.update(
-            session, "available_commands_update", availableCommands=[{"name": "help", "description": "Help"}]
-        )
+    def commands(self, session, params):
+        if params["cwd"] == "/":
+            commands = [{"name": "help", "description": "Help"}]
+            self.update(session, "available_commands_update", availableCommands=commands)
 
     def on_session_list(self, params, id):
         ids = sorted(id for id, cwd in self.sessions.items() if params.get("cwd") in (None, cwd))
@@ -116,8 +117,11 @@ class Echo:
             self.meeting.append((session, id))
             if len(self.meeting) == int(text[5:]):
                 self.answer_all()
+        elif text.startswith("fail"):
+            self.say(session, "so far")
+            self.send(id=id, error={"code": -32603, "message": "told to fail"})
         else:
-            for word in text.split(" "):
+            for word in text.split():
                 self.say(session, word)
             return {"stopReason": "end_turn"}
 

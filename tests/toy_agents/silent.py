@@ -1,8 +1,9 @@
-"""Answers nothing but the methods named as arguments, and ignores SIGTERM; with the argument `stubborn` also
-the end of its input."""
+"""Answers nothing but the methods named as arguments, and ignores SIGTERM; with the argument `stubborn` it
+also ignores the end of its input, and has a child."""
 
 import os
 import signal
+import subprocess
 import sys
 
 from echo import Echo
@@ -19,5 +20,5 @@ class Silent(Echo):
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 Silent().run()
 while "stubborn" in sys.argv:
-    signal.pause()
+    subprocess.run(["sleep", "1000"])
 os._exit(0)
