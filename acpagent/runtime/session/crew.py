@@ -11,7 +11,7 @@ from acpagent.core.history import Entry
 from acpagent.core.paths import Roots
 from acpagent.core.scope import Cancelled
 from acpagent.runtime.session.keep import Keep, settings_of
-from acpagent.runtime.session.loadout import Loadout
+from acpagent.runtime.session.loadout import AXES, Loadout
 from acpagent.runtime.session.opening import Opener, check_directory, find_row, show
 from acpagent.runtime.session.services import Services
 from acpagent.runtime.session.session import Session
@@ -101,8 +101,8 @@ class SessionCrew:
 
     def _install(self, keep: Keep) -> None:
         self.keep = keep
-        record = self._session.machine.record
-        record.active = {**record.active, **keep.row.settings, "model": keep.loadout.model}
+        record, settings = self._session.machine.record, keep.row.settings
+        record.active = {axis: settings[axis] for axis in AXES} | {"model": keep.loadout.model}
         self._session.host.emit(self.controls(record.requested()))
 
     def _open_again(self, opening: Opening) -> Opened:

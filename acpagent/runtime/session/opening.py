@@ -61,7 +61,7 @@ class Opener:
             past = entries.read(services.store, self.session_id)
             settings = {**services.defaults, **row.settings}
             loadout, lost = self._loadout(settings)
-            keep = self._keep(row, loadout, settings, stored=True)
+            keep = self._keep(replace(row, settings=settings), loadout, settings, stored=True)
             services.store.submit(sessions.set_directories(row.id, opening.directories))
             mended = replay.mend(past)
             keep.conversation.feed(past)

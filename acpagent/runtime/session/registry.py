@@ -11,6 +11,7 @@ from acpagent.core.faults import Fault
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
 from acpagent.runtime.session.crew import SessionCrew
+from acpagent.runtime.session.loadout import AXES
 from acpagent.runtime.session.services import Services
 from acpagent.runtime.session.session import Session
 from acpagent.runtime.session.works import Opening
@@ -112,23 +113,19 @@ class Registry:
         session = Session(
             session_id,
             opening,
-            dict(self._services.defaults),
+            {axis: self._services.defaults[axis] for axis in AXES},
             lambda lock: self._make_host(session_id, lock),
             make_crew,
         )
         with self._lock:
-            self._live[session_id] = (session, crews[0])
+            live = {known: pair for known, pair in self._live.items() if pair[0].machine.state_id != "closed"}
+            self._live = live | {session_id: (session, crews[0])}
         session.start()
 
     def _find(self, session_id: str) -> tuple[Session, SessionCrew] | None:
         with self._lock:
             found = self._live.get(session_id)
-        if found is not None and found[0].machine.state_id == "closed":
-            with self._lock:
-                if self._live.get(session_id) is found:
-                    del self._live[session_id]
-            return None
-        return found
+        return found if found is not None and found[0].machine.state_id != "closed" else None
 
 
 class _Waiter:

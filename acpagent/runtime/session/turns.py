@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Chunk, TitleChanged, TurnEnded, TurnStarted
-from acpagent.core.faults import Fault
+from acpagent.core.faults import Fault, OurFault
 from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UserSaid
 from acpagent.core.host import Host
 from acpagent.core.live import LiveOutput
@@ -74,10 +74,14 @@ class TurnRunner:
     def _converse(self, turn_id: str, turn: Turn) -> tuple[Ended, TurnClosed]:
         spending = Spending(self.keep.cost)
         loop = self._loop(turn_id, turn, spending)
-        ended = loop.run(turn.request.blocks)
+        try:
+            ended = loop.run(turn.request.blocks)
+        except Exception as error:  # our own mistake: the turn still ends in good order
+            self.services.report("a turn", error)
+            ended = Ended("finished", OurFault(f"internal error ({type(error).__name__})"))
         closed = loop.close(ended, _seal(turn))
         self.keep.cost = spending.cost
-        self.keep.spoken = True
+        self.keep.spoken = self.keep.spoken or not leaves_no_trace(closed.stop, ended.fault)
         self.services.credentials.rejected = ended.fault is not None and ended.fault.code == codes.AUTH_REQUIRED
         return ended, closed
 

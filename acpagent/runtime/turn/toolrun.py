@@ -94,7 +94,7 @@ class ToolRunner:
     def run(self, calls: Sequence[ModelCall], round_number: int) -> None:
         """Settle every call of a reply, in order; neighbours that only read run side by side.
 
-        Raises `Cancelled`, with every announced call settled (CAN-05, TOOL-06).
+        Whatever is raised, every announced call is settled first (CAN-05, TOOL-06): `Cancelled` or a `Fault`.
         """
         desk = self._desk
         made = [
@@ -107,7 +107,7 @@ class ToolRunner:
             for batch in self._batches(made):
                 desk.check_store()
                 self._run_batch(batch)
-        except Cancelled:
+        except BaseException:
             self._unwind()
             raise
 
