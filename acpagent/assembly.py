@@ -10,6 +10,7 @@ from acpagent.config import credentials, locate, settings
 from acpagent.config.problems import ConfigError
 from acpagent.config.selection import UnknownModel
 from acpagent.config.settings import ModelSettings, ProviderSettings, Settings
+from acpagent.core import process
 from acpagent.core.faults import OurFault, TheirFault
 from acpagent.core.paths import Roots
 from acpagent.permission.gate import Gate
@@ -70,7 +71,8 @@ class Assembly:
         return credentials.has_key(self._home, self._provider(self._settings.model(name)))
 
     def finish(self, deadline: float) -> None:
-        """Store what is queued and let go of the store, by `deadline` (monotonic seconds)."""
+        """Leave no process behind, store what is queued and let go of the store, by `deadline` (monotonic)."""
+        process.sweep()
         self.services.store.close(max(0.0, deadline - time.monotonic()))
         self.services.leases.close()
 

@@ -117,11 +117,9 @@ class SessionCrew:
             find_row(self._services, self._session.id)
             show(self._session.host, entries.read(self._services.store, self._session.id), opening.scope)
         roots = Roots(keep.row.cwd, opening.directories)
-        gate = self._services.make_gate(roots)
 
         def install() -> None:
-            gate.approval = keep.gate.approval
-            keep.roots, keep.gate = roots, gate
+            keep.roots = keep.gate.roots = roots
             keep.writer.row = replace(keep.row, directories=opening.directories)
 
         return Opened(install=install)

@@ -16,9 +16,10 @@ from acpagent.store.leases import Leases
 
 
 class SessionGate(Gate, Protocol):
-    """The gate with the control that a session sets."""
+    """The gate with what a session sets of it."""
 
     approval: Any
+    roots: Roots
 
 
 class LocalCommands(Protocol):
