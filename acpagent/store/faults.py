@@ -28,7 +28,7 @@ _SENTENCES = {
     sqlite3.SQLITE_NOTADB: "{path} is damaged or no database; move it away to begin a new one",
     sqlite3.SQLITE_READONLY: "{path} cannot be written; check the permissions of the file and its directory",
     sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened; check the permissions of the file and its directory",
-    sqlite3.SQLITE_IOERR: "reading or writing {path} failed ({error}); check the disk",
+    sqlite3.SQLITE_IOERR: "reading or writing {path} failed ({error}); check the disk and the room on it",
 }
 
 

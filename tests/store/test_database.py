@@ -286,6 +286,19 @@ def test_another_process_that_does_not_let_go(store: Store, monkeypatch: pytest.
     store.apply(save("b"))
 
 
+def test_another_process_that_is_just_making_the_file_is_waited_for(home: Path, store: Store) -> None:
+    home.mkdir()
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT * FROM sqlite_master").fetchall()
+    store.submit(save("a"))
+    assert not store.flush(0.05)
+    other.execute("COMMIT")
+    other.close()
+    assert store.flush(WAIT)
+    assert sessions.get(store, "a") is not None
+
+
 def test_several_processes_make_the_file_at_once(home: Path, store: Store, children: list[Child]) -> None:
     children.extend(Child("create", home) for _ in range(4))
     assert [child.line() for child in children] == ["ready"] * 4

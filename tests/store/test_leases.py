@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import sqlite3
@@ -223,6 +224,18 @@ def test_files_of_the_dead_are_swept(home: Path, leases: Leases) -> None:
     mine = [name for name in lock_files(home) if len(name) == len("0" * 32 + ".lock")]
     assert len(mine) == 1
     assert sorted(set(lock_files(home)) - set(mine)) == ["not ours.txt", "odd.lock"]
+
+
+def test_who_looks_at_a_dead_owner_is_not_taken_for_it(home: Path, leases: Leases, children: list[Child]) -> None:
+    """Others lock a file for a moment, shared, to see whether its owner lives."""
+    child = Child("hold", home)
+    children.append(child)
+    assert child.line() == "held"
+    child.process.kill()
+    child.process.wait(WAIT)
+    with (home / "locks" / lock_files(home)[0]).open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        leases.take("s")
 
 
 def test_a_damaged_row_names_no_file_elsewhere(home: Path, store: Store, leases: Leases) -> None:
