@@ -93,8 +93,8 @@ def _checked_version(connection: sqlite3.Connection, path: str) -> int:
 def _use_wal(connection: sqlite3.Connection, path: str) -> None:
     """Only the first process that opens a new file finds anything to do.
 
-    In this one switch SQLite does not wait for other processes but fails at once, so an empty exclusive
-    transaction waits in its place.
+    In this one switch SQLite may not wait for other processes but fail at once (two that switch together would
+    wait for each other), so an empty exclusive transaction waits in its place.
     """
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
