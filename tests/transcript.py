@@ -7,18 +7,13 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
+from acpagent.wire.outgoing import check_message
 from acpagent.wire.pending import id_key
 from acpagent.wire.schema import bundle
 
 Message = dict[str, Any]
 
 _SHOWN = 40
-_ENVELOPES = (
-    ({"jsonrpc", "method", "id"}, {"params"}),
-    ({"jsonrpc", "method"}, {"params"}),
-    ({"jsonrpc", "id", "result"}, set[str]()),
-    ({"jsonrpc", "id", "error"}, set[str]()),
-)
 
 
 class Transcript:
@@ -76,35 +71,20 @@ class Transcript:
 
     def _faults(self, line: bytes) -> list[str]:
         message = _object(line)
-        if message is None or message.get("jsonrpc") != "2.0":
-            return ["no JSON-RPC message"]
-        if not any(must <= message.keys() <= must | may for must, may in _ENVELOPES):
-            return ["no envelope has these keys"]
-        if "method" in message:
-            return self._method_faults(message)
-        if "error" in message:
-            return _error_faults(message["error"])
-        return self._result_faults(message)
-
-    def _method_faults(self, message: Message) -> list[str]:
-        method = message["method"]
-        if method not in bundle().methods("client"):
-            return [f"{method} is no method of a client"]
-        if ("id" in message) == (method in bundle().notifications("client")):
-            return [f"{method} with, or without, an id"]
-        return list(map(str, bundle().check_params("client", method, message.get("params"))))
-
-    def _result_faults(self, message: Message) -> list[str]:
-        """Right for one of the requests that had this id."""
-        problems = [f"answers nothing: id {message['id']!r}"]
-        for method in self._methods.get(id_key(message["id"]), []):
-            if method not in bundle().methods("agent"):
-                problems = [f"a result for {method}, which no agent has"]
-                continue
-            problems = list(map(str, bundle().check_result("agent", method, message["result"])))
-            if not problems:
+        if message is None:
+            return ["no JSON object"]
+        if "Traceback" in str(message.get("error")):
+            return ["the error holds a traceback"]
+        faults: list[str] = []
+        for method in self._asked(message):
+            # Ids may be used again: right is what is right for one of the requests that had it.
+            faults = list(map(str, check_message(bundle(), "agent", message, method)))
+            if not faults:
                 break
-        return problems
+        return faults
+
+    def _asked(self, message: Message) -> list[str | None]:
+        return [*self._methods.get(id_key(message.get("id")), [])] or [None]
 
     def _surplus_answers(self) -> list[str]:
         answers = Counter(
@@ -118,15 +98,6 @@ class Transcript:
             for key, count in answers.items()
             if count > asked.get(key, 0)
         ]
-
-
-def _error_faults(error: Any) -> list[str]:
-    if not isinstance(error, dict) or not {"code", "message"} <= error.keys() <= {"code", "message", "data"}:
-        return ["an error is code, message and perhaps data"]
-    code, text = error["code"], error["message"]
-    if not isinstance(code, int) or isinstance(code, bool) or not isinstance(text, str) or not text:
-        return ["an error has a whole number as code and a sentence as message"]
-    return ["the message holds a traceback"] if "Traceback" in text or len(text) > 500 else []
 
 
 def _object(line: bytes) -> Message | None:

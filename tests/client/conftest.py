@@ -32,7 +32,8 @@ def launch() -> Iterator[Launch]:
     clients: list[Client] = []
 
     def start(name: str, *arguments: str, **options: Any) -> Client:
-        client = Client.launch(toy(name, *arguments), env={**os.environ, **mark}, **{"timeout": 10} | options)
+        env = {**os.environ, **mark, **options.pop("env", {})}
+        client = Client.launch(toy(name, *arguments), env=env, **{"timeout": 10} | options)
         clients.append(client)
         return client
 

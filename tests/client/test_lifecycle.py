@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 
 from acpagent import Client
 from acpagent.client.faults import AgentEnded, AgentFault
+from acpagent.wire.outgoing import check_message
+from acpagent.wire.schema import bundle
 from tests.client.conftest import toy
 
 
@@ -185,6 +188,39 @@ def test_rubbish_between_the_lines_does_no_harm(launch):
         turn = session.prompt(round)
         assert turn.wait(10) == "end_turn"
         assert turn.text == round.replace(" ", "")
+
+
+def test_everything_the_client_says_is_valid(launch, tmp_path):
+    """The agent's half of the schema, every object closed."""
+    log = tmp_path / "log"
+    client = launch("asks", permission=lambda request: "yes", env={"TOY_LOG": str(log)})
+    client.authenticate("key")
+    for session in (
+        client.open("/", [{"name": "m", "command": "/bin/m", "args": [], "env": []}], ["/tmp"]),
+        client.load("old", "/", additional_directories=["/tmp"]),
+        client.resume("older", "/"),
+    ):
+        for wish in ({"options": ["allow_once", "reject_once"]}, {}, {"method": "_vendor/thing"}):
+            session.prompt([json.dumps(wish), {"type": "resource_link", "uri": "file:///a", "name": "a"}]).wait()
+        turn = session.prompt(json.dumps({"options": ["reject_once"]}))
+        turn.cancel()
+        turn.wait()
+    assert list(client.sessions("/")) + list(client.sessions())
+    session.close()
+    client.delete(session.id)
+    client.logout()
+    with pytest.raises(TimeoutError):
+        client.call("session/list", {}, timeout=0)
+    client.close()
+    said = [json.loads(line) for line in log.read_text().splitlines()]
+    assert len({message.get("method") for message in said}) == 13  # None for the answers
+    for message in said:
+        answered = None if "method" in message else _asked(message)
+        assert check_message(bundle(), "client", message, answered) == []
+
+
+def _asked(answer):
+    return "session/request_permission" if "result" in answer else None
 
 
 def test_importing_acpagent_costs_nothing():

@@ -2,10 +2,11 @@
 
 Prompts: `wait` runs until it is cancelled; `meet N` runs until N such prompts are there, and then answers
 all of them, their chunks interleaved; `fail ...` is answered with an error; anything else is repeated, one
-chunk a word. Sessions in `/` tell their commands.
+chunk a word. Sessions in `/` tell their commands. What it hears goes to the file `TOY_LOG`, if there is one.
 """
 
 import json
+import os
 import sys
 
 PAGE = 3
@@ -35,6 +36,9 @@ class Echo:
 
     def run(self):
         for line in sys.stdin:
+            if "TOY_LOG" in os.environ:
+                with open(os.environ["TOY_LOG"], "a") as log:
+                    log.write(line)
             self.receive(json.loads(line))
 
     def receive(self, message):
