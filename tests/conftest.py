@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.agent import ACPAGENT, Agent
+from tests.model_server import ModelServer, Source
 
 StartAgent = Callable[..., Agent]
 
@@ -53,6 +55,19 @@ def home(tmp_path: Path) -> Home:
     folder = tmp_path / "home"
     folder.mkdir()
     return Home(folder)
+
+
+@pytest.fixture
+def serve(home: Home) -> Iterator[Callable[..., ModelServer]]:
+    """`serve(script, **config)`: a model server on loopback that plays the script, configured in `home`."""
+    with contextlib.ExitStack() as servers:
+
+        def start(source: Source, **config: Any) -> ModelServer:
+            server = servers.enter_context(ModelServer(source))
+            home.use_server(server.base_url, **config)
+            return server
+
+        yield start
 
 
 @pytest.fixture

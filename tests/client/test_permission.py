@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 
 import pytest
@@ -192,3 +193,29 @@ def test_a_handlers_request_taken_back_is_refused(launch):
     answer = asked(client, method="_vendor/read", withdraw=True)
     go.set()
     assert answer == {"code": -32800, "message": "cancelled"}
+
+
+def test_decision_and_cancel_at_once_give_one_answer(launch):
+    """The toy would die of a second answer."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        gate = threading.Barrier(2)
+
+        def decide(request):
+            gate.wait(10)
+            return "allow_once"
+
+        client = launch("asks", permission=decide)
+        session = client.open("/tmp")
+        answers = set()
+        for _ in range(100):
+            turn = session.prompt(json.dumps({"options": ALL}))
+            gate.wait(10)
+            turn.cancel()
+            assert turn.wait(10) == "end_turn"
+            answers.add(turn.text.replace("cancel ", ""))
+    finally:
+        sys.setswitchinterval(interval)
+    assert answers <= {json.dumps(CANCELLED), json.dumps(selected("allow_once"))}
+    assert client.call("session/list", {})["sessions"]

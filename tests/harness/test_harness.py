@@ -107,3 +107,13 @@ def test_the_home_points_nowhere_else(home):
     told = subprocess.run(["env"], env=home.env, capture_output=True, text=True, check=True).stdout
     assert f"ACPAGENT_HOME={home.path}" in told
     assert '"tool_approval": "auto"' in (home.path / "config.yaml").read_text()
+
+
+def test_the_real_agent_with_a_model_over_http(agent, serve, workspace):
+    server = serve({"turns": [{"replies": [[{"text": "Hello over there.", "chunk": 5}]]}]})
+    real = agent()
+    session = real.new_session(workspace)
+    updates, response = real.prompt(session, "hi")
+    assert text_in(updates) == "Hello over there."
+    assert response["result"]["stopReason"] == "end_turn"
+    assert server.wait_for_request().body["messages"][-1]["content"]

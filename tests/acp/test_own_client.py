@@ -1,0 +1,118 @@
+"""acpagent and its own client, as a program without an event loop uses them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from acpagent import Client
+from acpagent.client.permission import PermissionRequest
+from acpagent.client.updates import MessageChunk, ToolUpdate
+from tests.agent import ACPAGENT
+from tests.conftest import Home
+
+EDIT = {"path": "src/greeter.py", "old": "hello, ", "new": "good day, "}
+SCRIPT = {
+    "turns": [
+        {
+            "prompt": "polite",
+            "replies": [
+                [{"text": "A comma less."}, {"call": {"tool": "edit_file", "args": EDIT}}],
+                [{"text": "Done."}],
+            ],
+        },
+        {"prompt": "count", "replies": [[{"repeat": {"times": 200, "text": "tick "}}]]},
+    ]
+}
+
+
+@pytest.fixture
+def launch(home: Home):
+    home.use_script(SCRIPT)
+    return lambda **options: Client.launch(ACPAGENT, env=home.env, cwd=home.path, **options)
+
+
+def test_edit_close_load_delete(launch, workspace: Path) -> None:
+    def decide(request: PermissionRequest) -> str:
+        (diff,) = [item for item in request.tool_call["content"] if item["type"] == "diff"]
+        assert "good day" in diff["newText"]
+        return "once"
+
+    with launch(permission=decide) as client:
+        session = client.open(workspace)
+        turn = session.prompt("be polite")
+        live = list(turn)
+        assert (turn.stop_reason, turn.text) == ("end_turn", "A comma less.Done.")
+        (call,) = turn.tool_calls.values()
+        assert (call["kind"], call["status"]) == ("edit", "completed")
+        session.close()
+    assert client.exit_code == 0
+    assert "good day" in (workspace / "src" / "greeter.py").read_text()
+    with launch() as client:
+        (info,) = client.sessions(workspace)
+        again = client.load(info.id, info.cwd)
+        kept = [update for update in live if isinstance(update, MessageChunk)]
+        told = [update for update in again.replayed if isinstance(update, MessageChunk)]
+        assert [(update.role, update.text) for update in told] == [
+            ("user", "be polite"),
+            *((update.role, update.text) for update in kept),
+        ]
+        assert {update.id for update in again.replayed if isinstance(update, ToolUpdate)} == {call["toolCallId"]}
+        client.delete(info.id)
+        assert list(client.sessions()) == []
+
+
+def test_without_a_callback_nothing_is_touched(launch, workspace: Path) -> None:
+    with launch() as client:
+        turn = client.open(workspace).prompt("be polite")
+        assert turn.wait(15) == "end_turn"
+        (call,) = turn.tool_calls.values()
+        assert call["status"] == "failed"
+    assert "hello" in (workspace / "src" / "greeter.py").read_text()
+
+
+def test_cancel_while_the_permission_is_pending(launch, workspace: Path) -> None:
+    asked = threading.Event()
+    late = []
+
+    def decide(request: PermissionRequest) -> str:
+        asked.set()
+        late.append(request.withdrawn.wait(10))
+        return "once"
+
+    with launch(permission=decide) as client:
+        turn = client.open(workspace).prompt("be polite")
+        assert asked.wait(15)
+        turn.cancel()
+        assert turn.wait(5) == "cancelled"
+        (call,) = turn.tool_calls.values()
+        assert call["status"] == "failed"
+    assert late == [True]
+    assert "hello" in (workspace / "src" / "greeter.py").read_text()
+
+
+def test_twenty_sessions_at_once(launch, workspace: Path) -> None:
+    with launch() as client:
+        sessions = [client.open(workspace) for _ in range(20)]
+
+        def talk(session):
+            turn = session.prompt("count")
+            return turn.wait(30), turn.text
+
+        with ThreadPoolExecutor(20) as pool:
+            told = list(pool.map(talk, sessions))
+    assert told == [("end_turn", "tick " * 200)] * 20
+
+
+def test_the_console_script_is_an_agent(home: Home, workspace: Path) -> None:
+    home.use_script("hello.yaml")
+    script = os.path.join(os.path.dirname(ACPAGENT[0]), "acpagent")
+    with Client.launch([script, "acp"], env=home.env) as client:
+        assert client.agent["name"] == "acpagent"
+        assert "Hello" in "".join(
+            update.text for update in client.open(workspace).prompt("hi") if isinstance(update, MessageChunk)
+        )
