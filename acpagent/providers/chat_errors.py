@@ -36,11 +36,7 @@ def read_error(value: Any) -> Told | None:
     """The error that a decoded body or payload tells of, None if it tells of none."""
     if not isinstance(value, Mapping):
         return None
-    error = (
-        value.get("error")
-        or value.get("detail")
-        or (value.get("message") if "choices" not in value else None)
-    )
+    error = value.get("error") or value.get("detail") or (value.get("message") if "choices" not in value else None)
     if isinstance(error, Mapping):
         words = [str(error[key]) for key in ("code", "type") if isinstance(error.get(key), str)]
         said = error.get("message")

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from acpagent.core.model import AssistantMessage, Message, ModelCall, ToolMessage, ToolSpec, UserMessage
+from acpagent.providers.surrogates import repair
 
 # Whether the reasoning of an assistant message with calls is sent back to the server: some refuse a request
 # without it, some one with it; the rest takes it, and models that think between calls answer better for it.
 Thoughts = Literal["never", "when_there", "always"]
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
 
 def dump(value: Any) -> str:
-    """JSON without spaces. A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD."""
-    return _SURROGATES.sub(
-        "\N{REPLACEMENT CHARACTER}", json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    )
+    """JSON without spaces, which UTF-8 can carry."""
+    return repair(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def system(text: str) -> str:
@@ -92,6 +88,4 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    return "\n".join(
-        part.get("text", "") for part in parts if isinstance(part, dict) and part.get("type") == "text"
-    )
+    return "\n".join(part.get("text", "") for part in parts if isinstance(part, dict) and part.get("type") == "text")

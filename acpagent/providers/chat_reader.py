@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from acpagent.core.events import Usage
 from acpagent.core.model import CallDelta, Finished, ModelEvent, TextDelta, ThoughtDelta, UsageReport
 from acpagent.providers.chat_errors import Told, read_error
+from acpagent.providers.surrogates import Joiner, repair
 
 Reason = Literal["stop", "calls", "length", "refusal"]
 
@@ -37,6 +38,8 @@ class ChatReader:
         self._reason: Reason | None = None
         self._refused = False
         self._usage: Usage | None = None
+        self._said = Joiner()
+        self._thought = Joiner()
         self._calls: list[_Call] = []
         self._numbers: dict[int | str, int] = {}  # the server's index -> place in `_calls`
 
@@ -89,9 +92,7 @@ class ChatReader:
     def _take_usage(self, usage: Any) -> None:
         if not isinstance(usage, dict):
             return
-        cached = _inner(usage, "prompt_tokens_details", "cached_tokens") or _count(
-            usage.get("prompt_cache_hit_tokens")
-        )
+        cached = _inner(usage, "prompt_tokens_details", "cached_tokens") or _count(usage.get("prompt_cache_hit_tokens"))
         thought = _inner(usage, "completion_tokens_details", "reasoning_tokens")
         taken, made = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
         self._usage = Usage(taken, min(cached, taken), made, min(thought, made))
@@ -100,14 +101,13 @@ class ChatReader:
         if not isinstance(delta, dict):
             return []
         events: list[ModelEvent] = []
-        thought = delta.get("reasoning_content") or delta.get("reasoning")
-        if isinstance(thought, str) and thought:
+        thought = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")) or _thinking(delta)
+        if thought := self._thought.take(thought):
             events.append(ThoughtDelta(thought))
-        events += _content(delta.get("content"))
-        refusal = delta.get("refusal")
-        if isinstance(refusal, str) and refusal:
-            self._refused = True
-            events.append(TextDelta(refusal))
+        refusal = _text(delta.get("refusal"))
+        self._refused = self._refused or refusal != ""
+        if text := self._said.take(_text(delta.get("content")) + refusal):
+            events.append(TextDelta(text))
         calls = delta.get("tool_calls")
         for part in calls if isinstance(calls, list) else []:
             if isinstance(part, dict):
@@ -118,35 +118,35 @@ class ChatReader:
 
     def _call(self, part: Mapping[str, Any], function: Any) -> CallDelta:
         function = function if isinstance(function, dict) else {}
-        provider_id, name = _word(part.get("id")), _word(function.get("name"))
+        provider_id, name = repair(_text(part.get("id"))), repair(_text(function.get("name")))
         arguments = function.get("arguments") or ""
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
         number = self._number(part.get("index"), provider_id, name)
-        if number == len(self._calls):
-            provider_id = provider_id or f"call_{os.urandom(9).hex()}"
-            self._calls.append(_Call(provider_id, name))
-            return CallDelta(number, provider_id, name, arguments)
+        is_new = number == len(self._calls)
+        if is_new:
+            self._calls.append(_Call(provider_id or f"call_{os.urandom(9).hex()}"))
         call = self._calls[number]
-        late = name if call.name is None else None
+        names_it = name != "" and call.name == ""
         call.name = call.name or name
-        return CallDelta(number, None, late, arguments)
+        piece = call.arguments.take(arguments)
+        return CallDelta(number, call.provider_id if is_new else None, name if names_it else None, piece)
 
-    def _number(self, index: Any, provider_id: str | None, name: str | None) -> int:
+    def _number(self, index: Any, provider_id: str, name: str) -> int:
         """Our number of the call that a fragment belongs to; that of the next one if it begins a call.
 
         A fragment begins a call if its index is new, or if it has a name where the call so far there has one
         and another id: some servers give every call the index 0. An id alone begins none: some give each
         fragment a new one. Without index and id a name begins a call.
         """
-        unnumbered = not isinstance(index, int | str)
-        number = len(self._calls) - 1 if unnumbered else self._numbers.get(index, -1)
-        if number >= 0 and name is not None and self._calls[number].name is not None:
-            begins = unnumbered if provider_id is None else provider_id != self._calls[number].provider_id
+        numbered = isinstance(index, int | str)
+        number = self._numbers.get(index, -1) if numbered else len(self._calls) - 1
+        if number >= 0 and name and self._calls[number].name:
+            begins = provider_id != self._calls[number].provider_id if provider_id else not numbered
             number = -1 if begins else number
         if number < 0:
             number = len(self._calls)
-        if not unnumbered:
+        if numbered:
             self._numbers[index] = number
         return number
 
@@ -154,32 +154,26 @@ class ChatReader:
 class _Call:
     """What is known of a call so far."""
 
-    __slots__ = ("name", "provider_id")
+    __slots__ = ("arguments", "name", "provider_id")
 
-    def __init__(self, provider_id: str, name: str | None) -> None:
+    def __init__(self, provider_id: str) -> None:
         self.provider_id = provider_id
-        self.name = name
+        self.name = ""
+        self.arguments = Joiner()
 
 
-def _content(content: Any) -> Sequence[ModelEvent]:
-    """Text, or a list of parts of which some are thoughts."""
+def _text(content: Any) -> str:
+    """A text, or those in a list of parts; empty for anything else."""
     if isinstance(content, str):
-        return [TextDelta(content)] if content else []
-    events: list[ModelEvent] = []
-    for part in content if isinstance(content, list) else []:
-        if not isinstance(part, dict):
-            continue
-        if isinstance(part.get("text"), str) and part["text"]:
-            events.append(TextDelta(part["text"]))
-        thoughts = part.get("thinking")
-        for thought in thoughts if isinstance(thoughts, list) else [{"text": thoughts}]:
-            if isinstance(thought, dict) and isinstance(thought.get("text"), str) and thought["text"]:
-                events.append(ThoughtDelta(thought["text"]))
-    return events
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(_text(part.get("text")) for part in parts if isinstance(part, dict))
 
 
-def _word(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+def _thinking(delta: Mapping[str, Any]) -> str:
+    """Thoughts that come as parts of the content."""
+    parts = delta["content"] if isinstance(delta.get("content"), list) else []
+    return "".join(_text(part.get("thinking")) for part in parts if isinstance(part, dict))
 
 
 def _count(value: Any) -> int:

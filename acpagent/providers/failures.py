@@ -24,9 +24,7 @@ _TOO_LONG = re.compile(
     r"too many (input )?tokens|reduce the length",
     re.IGNORECASE,
 )
-_NO_CREDIT = re.compile(
-    r"insufficient[ _](quota|balance|credit|funds)|billing[ _]hard[ _]limit", re.IGNORECASE
-)
+_NO_CREDIT = re.compile(r"insufficient[ _](quota|balance|credit|funds)|billing[ _]hard[ _]limit", re.IGNORECASE)
 _SPACE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _SHORTEST_SECRET = 6
 
@@ -38,9 +36,7 @@ class FailedTry(Exception):
     seconds the server asked to wait. `again`: another try may do better, as long as nothing was shown.
     """
 
-    def __init__(
-        self, kind: Kind, who: str, cause: str, *, after: float | None = None, again: bool = True
-    ) -> None:
+    def __init__(self, kind: Kind, who: str, cause: str, *, after: float | None = None, again: bool = True) -> None:
         super().__init__(cause)
         self.again = again
         self.who = who
@@ -77,15 +73,11 @@ def from_status(
     """
     words = f" ({said})" if said else ""
     if status in (401, 403):  # never the server's words: they may quote the key
-        return ProviderFault(
-            "auth", f"{who}: the key was not accepted (HTTP {status}); {_key_remedy(key_from)}"
-        )
+        return ProviderFault("auth", f"{who}: the key was not accepted (HTTP {status}); {_key_remedy(key_from)}")
     if status == 402 or (status == 429 and _NO_CREDIT.search(f"{code} {said}")):
         return ProviderFault("payment", f"{who}: the account has no credit left (HTTP {status}){words}")
     if status == 413 or (status in (400, 422) and _TOO_LONG.search(f"{code} {said}")):
-        return ProviderFault(
-            "too_long", f"{who}: the conversation is too long for the model (HTTP {status}){words}"
-        )
+        return ProviderFault("too_long", f"{who}: the conversation is too long for the model (HTTP {status}){words}")
     if status == 429:
         return FailedTry("rate", who, f"too many requests (HTTP 429){words}", after=after)
     if status in PASSING_STATUSES:

@@ -32,19 +32,17 @@ def lost(error: Exception, who: str, host: str, timeouts: Timeouts) -> FailedTry
     for part in kinds:
         if isinstance(part, ssl.SSLCertVerificationError):
             remedy = "REQUESTS_CA_BUNDLE may name a file with your own authority"
-            return failed(
-                f"the certificate of {host} is not trusted ({part.verify_message}); {remedy}", False
-            )
+            return failed(f"the certificate of {host} is not trusted ({part.verify_message}); {remedy}", False)
     if _any(kinds, requests.exceptions.ProxyError, urllib3.exceptions.ProxyError):
         return failed(f"the proxy does not reach {host}")
-    if _any(kinds, requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError):
-        return failed(f"no connection to {host} within {timeouts.connect:g} s")
-    if _any(kinds, requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError):
-        return failed(f"{host} was silent for {timeouts.read:g} s", False)
     if _any(kinds, socket.gaierror, urllib3.exceptions.NameResolutionError):
         return failed(f"the host {host} is not found")
     if _any(kinds, ConnectionRefusedError):
         return failed(f"{host} takes no connections")
+    if _any(kinds, requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError):
+        return failed(f"no connection to {host} within {timeouts.connect:g} s")
+    if _any(kinds, requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError):
+        return failed(f"{host} was silent for {timeouts.read:g} s", False)
     if _any(kinds, ssl.SSLError):
         return failed(f"no secure connection to {host}")
     return failed(f"the connection to {host} was lost")

@@ -52,9 +52,7 @@ def retried(attempt: Attempt, scope: Scope, policy: Policy) -> Iterator[Sequence
         shown = False
         try:
             for batch in attempt():
-                shown = shown or any(
-                    isinstance(event, TextDelta | ThoughtDelta | CallDelta) for event in batch
-                )
+                shown = shown or any(isinstance(event, TextDelta | ThoughtDelta | CallDelta) for event in batch)
                 yield batch
             return
         except FailedTry as failure:

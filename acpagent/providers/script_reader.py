@@ -26,6 +26,7 @@ from acpagent.providers.script import (
     Turn,
     Wait,
 )
+from acpagent.providers.surrogates import repair
 
 SHIPPED = os.path.join(os.path.dirname(__file__), "scripts")
 
@@ -64,6 +65,15 @@ def from_value(value: Any, name: str = "script") -> Script:
     return _Reader(Document(name, value, {})).script()
 
 
+def _repaired(value: Any) -> Any:
+    """A script may be written in JSON, whose pairs of escapes YAML does not join."""
+    if isinstance(value, dict):
+        return {key: _repaired(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_repaired(item) for item in value]
+    return repair(value) if isinstance(value, str) else value
+
+
 def _where(name: str) -> str:
     if os.path.basename(name) != name:
         return "write the path of a script, or the bare name of a shipped one"
@@ -76,6 +86,7 @@ class _Reader:
 
     def __init__(self, page: Document) -> None:
         self._page = page
+        self._value = _repaired(page.value)
         self._steps: dict[str, Callable[[Any, dict[str, Any], Path], Step]] = {
             "text": self._say,
             "thought": self._say,
@@ -90,7 +101,7 @@ class _Reader:
         }
 
     def script(self) -> Script:
-        top = self._mapping(self._page.value, (), {"turns"}, "write `turns:` with a list of turns")
+        top = self._mapping(self._value, (), {"turns"}, "write `turns:` with a list of turns")
         turns = self._list(top.get("turns"), ("turns",), "a turn", "- replies: [[text: Hello]]")
         read = tuple(self._turn(turn, ("turns", place)) for place, turn in enumerate(turns))
         return Script(os.path.basename(self._page.file), read)
@@ -111,9 +122,7 @@ class _Reader:
         try:
             return re.compile(self._text(value, path))
         except re.error as error:
-            self._wrong(
-                path, f"is not a regular expression ({error.msg})", "put a `\\` before special characters"
-            )
+            self._wrong(path, f"is not a regular expression ({error.msg})", "put a `\\` before special characters")
 
     def _reply(self, value: Any, path: Path) -> tuple[Step, ...]:
         if not isinstance(value, list):
@@ -128,9 +137,7 @@ class _Reader:
             self._wrong(path, "is not a step", remedy)
         kinds = [key for key in value if key in self._steps]
         if len(kinds) != 1:
-            self._wrong(
-                path, "must name exactly one step" if kinds else f"unknown step {next(iter(value))!r}", remedy
-            )
+            self._wrong(path, "must name exactly one step" if kinds else f"unknown step {next(iter(value))!r}", remedy)
         kind = kinds[0]
         more = {"chunk"} if kind in ("text", "thought", "call") else set()
         self._mapping(value, path, {kind} | more, f"write `{_EXAMPLES[kind]}`")
@@ -150,9 +157,7 @@ class _Reader:
     def _usage(self, value: Any, step: dict[str, Any], path: Path) -> Step:
         names = ("input", "cached", "output", "thought")
         counts = self._mapping(value, path, set(names), f"write `{_EXAMPLES['usage']}`")
-        return Count(
-            Usage(**{name: int(self._number(counts.get(name, 0), (*path, name), int)) for name in names})
-        )
+        return Count(Usage(**{name: int(self._number(counts.get(name, 0), (*path, name), int)) for name in names}))
 
     def _wait(self, value: Any, step: dict[str, Any], path: Path) -> Step:
         return Wait(self._number(value, path))
@@ -165,9 +170,7 @@ class _Reader:
             self._wrong(path, "needs either `text` or `thought`", example)
         times = int(self._number(repeat.get("times"), (*path, "times"), int))
         every = self._number(repeat.get("every", 0), (*path, "every"))
-        return Say(
-            self._text(repeat[said[0]], (*path, said[0])), said[0] == "thought", times=times, every=every
-        )
+        return Say(self._text(repeat[said[0]], (*path, said[0])), said[0] == "thought", times=times, every=every)
 
     def _error(self, value: Any, step: dict[str, Any], path: Path) -> Step:
         names = {"status", "message", "retry_after", "after_output", "times"}
@@ -195,9 +198,7 @@ class _Reader:
 
     def _stall(self, value: Any, step: dict[str, Any], path: Path) -> Step:
         example = f"write `{_EXAMPLES['stall']}`, or `stall: {{times: 1}}`"
-        return Stall(
-            self._times(self._mapping({} if value is True else value, path, {"times"}, example), path)
-        )
+        return Stall(self._times(self._mapping({} if value is True else value, path, {"times"}, example), path))
 
     def _finish(self, value: Any, step: dict[str, Any], path: Path) -> Step:
         if value not in _REASONS:

@@ -1,0 +1,243 @@
+"""Every fault of a server, before and after output, over real HTTP."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from acpagent.config.settings import Timeouts
+from acpagent.core.model import TextDelta
+from acpagent.providers.script import Drop, Stall
+from tests.model_server import ModelServer, Raw, Request
+from tests.providers.calling import ONCE, QUICK, Outcome, Running, ask, call, over_http
+
+
+def turn(*steps: Any) -> dict[str, Any]:
+    return {"turns": [{"replies": [list(steps)]}]}
+
+
+def play(*steps: Any, tries: int = 4) -> tuple[Outcome, int]:
+    """The outcome of a call that these steps answer, and how many requests it took."""
+    with ModelServer(turn(*steps)) as server:
+        outcome = call(over_http(server.base_url, policy=QUICK if tries == 4 else ONCE))
+        return outcome, len(server.requests)
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 529])
+def test_a_status_that_may_pass_is_tried_again(status: int) -> None:
+    outcome, requests = play({"error": {"status": status, "message": "busy", "times": 2}}, {"text": "here"})
+    assert outcome.fault is None
+    assert outcome.text == "here"
+    assert outcome.reason == "stop"
+    assert requests == 3
+    assert [(again.attempt, again.limit) for again in outcome.retries] == [(2, 4), (3, 4)]
+    assert f"HTTP {status}" in outcome.retries[0].cause
+    assert "busy" in outcome.retries[0].cause
+
+
+@pytest.mark.parametrize(("status", "kind"), [(429, "rate"), (500, "unavailable"), (529, "unavailable")])
+def test_tries_are_bounded(status: int, kind: str) -> None:
+    outcome, requests = play({"error": {"status": status, "message": "still busy"}})
+    assert requests == 4
+    assert len(outcome.retries) == 3
+    assert outcome.fault is not None
+    assert outcome.fault.kind == kind
+    assert "still busy" in outcome.fault.message
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (401, "who are you", "auth"),
+        (403, "not you", "auth"),
+        (402, "Insufficient Balance", "payment"),
+        (429, "insufficient_quota: pay first", "payment"),
+        (413, "too big", "too_long"),
+        (400, "This model's maximum context length is 8192 tokens", "too_long"),
+        (400, "the request exceeds the available context size", "too_long"),
+        (400, "prompt is too long: 9 tokens > 8", "too_long"),
+        (400, "no such field", "rejected"),
+        (404, "no such model", "rejected"),
+        (422, "unprocessable", "rejected"),
+        (501, "not built", "unavailable"),
+    ],
+)
+def test_a_status_that_will_not_pass(status: int, message: str, kind: str) -> None:
+    outcome, requests = play({"error": {"status": status, "message": message}})
+    assert requests == 1
+    assert outcome.events == []
+    assert outcome.fault is not None
+    assert outcome.fault.kind == kind
+    assert f"HTTP {status}" in outcome.fault.message
+    assert (message in outcome.fault.message) is (kind != "auth")
+
+
+@pytest.mark.parametrize("how", ["close", "reset", "end"])
+def test_a_drop_before_output_is_tried_again(how: str) -> None:
+    outcome, requests = play({"drop": {"how": how, "times": 1}}, {"text": "here"})
+    assert (outcome.text, outcome.fault, requests) == ("here", None, 2)
+    assert len(outcome.retries) == 1
+
+
+@pytest.mark.parametrize("how", ["close", "reset", "end"])
+def test_a_drop_after_output_keeps_it_and_says_so(how: str) -> None:
+    outcome, requests = play({"text": "half a"}, {"wait": 0.05}, {"drop": how})
+    assert requests == 1
+    assert outcome.events == [TextDelta("half a")]
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "broken"
+    assert "cut off" in outcome.fault.message
+
+
+@pytest.mark.parametrize("step", [{"thought": "hm"}, {"call": {"tool": "ls"}}])
+def test_thoughts_and_calls_are_output(step: dict[str, Any]) -> None:
+    outcome, requests = play(step, {"drop": "close"})
+    assert outcome.fault is not None
+    assert (outcome.fault.kind, requests, outcome.reason) == ("broken", 1, None)
+
+
+def test_an_error_inside_the_answer_before_output_is_tried_again() -> None:
+    error = {"status": 502, "message": "upstream", "after_output": True, "times": 1}
+    outcome, requests = play({"error": error}, {"text": "here"})
+    assert (outcome.text, outcome.fault, requests) == ("here", None, 2)
+
+
+def test_an_error_inside_the_answer_after_output_is_final() -> None:
+    outcome, requests = play({"text": "half a"}, {"error": {"status": 502, "message": "upstream"}})
+    assert (outcome.text, requests) == ("half a", 1)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "broken"
+    assert "upstream" in outcome.fault.message
+
+
+def test_a_refused_key_inside_the_answer() -> None:
+    outcome, _ = play({"error": {"status": 401, "message": "no", "after_output": True}})
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "auth"
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_silence_is_bounded_and_not_tried_again(shown: bool) -> None:
+    with ModelServer(turn(*([{"text": "half a"}] if shown else []), "stall")) as server:
+        outcome = call(over_http(server.base_url, timeouts=Timeouts(5, 0.1)))
+        assert len(server.requests) == 1
+    assert outcome.fault is not None
+    assert outcome.fault.kind == ("broken" if shown else "unavailable")
+    assert "silent for 0.1 s" in outcome.fault.message
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        outcome = call(over_http(f"http://127.0.0.1:{port}/v1"))
+    assert len(outcome.retries) == 3
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "unavailable"
+    assert outcome.fault.message == f"local/tiny: 127.0.0.1:{port} takes no connections"
+
+
+def test_an_unknown_host() -> None:
+    outcome = call(over_http("http://no-such-host.invalid/v1", policy=ONCE))
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "unavailable"
+    assert outcome.fault.message == "local/tiny: the host no-such-host.invalid is not found"
+
+
+def answer_with(answer: Raw, tries: int = 1) -> Outcome:
+    with ModelServer(lambda request: answer) as server:
+        return call(over_http(server.base_url, policy=ONCE if tries == 1 else QUICK))
+
+
+CHUNK = b'data: {"choices":[{"delta":{"content":"whole"}}]}\n\n'
+STOP = b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
+DONE = b"data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Raw([CHUNK, STOP, DONE]),
+        Raw([CHUNK, STOP]),
+        Raw([CHUNK, STOP, Drop("close")]),
+        Raw([CHUNK, DONE]),
+        Raw([CHUNK, DONE[:-2]]),
+        Raw([CHUNK + STOP + DONE], chunked=False),
+        Raw([CHUNK, STOP, DONE, b": more\n\n", b"data: {broken\n\n"]),
+        Raw([(CHUNK + STOP + DONE).replace(b"\n", b"\r\n")]),
+        Raw([bytes([byte]) for byte in CHUNK + STOP + DONE]),
+    ],
+)
+def test_an_answer_that_is_whole(answer: Raw) -> None:
+    outcome = answer_with(answer)
+    assert (outcome.text, outcome.reason, outcome.fault) == ("whole", "stop", None)
+
+
+def test_a_server_that_never_ends_its_answer_is_not_waited_for() -> None:
+    with ModelServer(lambda request: Raw([CHUNK, STOP, DONE, Stall()])) as server:
+        running = Running(over_http(server.base_url))
+        assert running.end(2).reason == "stop"
+        server.wait_for_hangup()
+
+
+def test_an_answer_in_one_piece() -> None:
+    body = b'{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}'
+    outcome = answer_with(Raw([body], headers={"Content-Type": "application/json"}))
+    assert (outcome.text, outcome.reason) == ("whole", "stop")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (Raw([]), "broken", "too early"),
+        (Raw([b"<html>welcome</html>"]), "broken", "too early"),
+        (Raw([b"data: <html>\n\n"]), "broken", "no answer"),
+        (Raw([b'{"error": "model is loading"}'], headers={"Content-Type": "application/json"}), "broken", "is loading"),
+        (Raw([b'data: {"error": "odd"}\n\n']), "broken", "odd"),
+        (Raw([b""], 307, {"Location": "http://127.0.0.1:9/"}), "rejected", "redirects"),
+        (Raw([b"<h1>Bad\r\n\x00gateway</h1>"], 400, {}), "rejected", "Bad gateway"),
+        (Raw([b"[" * 9000], 400, {}), "rejected", "[["),
+        (Raw([b"x" * 9000], 400, {}), "rejected", "x" * 200),
+    ],
+)
+def test_an_answer_that_is_none(answer: Raw, kind: str, words: str) -> None:
+    outcome = answer_with(answer)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == kind
+    assert words in outcome.fault.message
+    assert len(outcome.fault.message) < 400
+    assert outcome.fault.message.isprintable()
+
+
+def test_the_request_after_a_fault_works() -> None:
+    answers = iter([Raw([CHUNK, Drop("reset")]), Raw([CHUNK, STOP, DONE])])
+    with ModelServer(lambda request: next(answers)) as server:
+        provider = over_http(server.base_url)
+        assert call(provider).reason is None
+        assert call(provider).reason == "stop"
+
+
+def test_one_connection_serves_many_calls() -> None:
+    with ModelServer(turn({"text": "a"}, {"text": "b"})) as server:
+        provider = over_http(server.base_url)
+        for _ in range(5):
+            assert call(provider).reason == "stop"
+        assert {request.connection for request in server.requests} == {1}
+
+
+def test_a_connection_outlives_an_error_answer() -> None:
+    with ModelServer(turn({"error": {"status": 500, "times": 2}}, {"text": "a"})) as server:
+        assert call(over_http(server.base_url)).reason == "stop"
+        assert server.connections == 1
+
+
+def test_a_connection_that_the_server_closed_meanwhile_costs_no_retry() -> None:
+    def answer(request: Request) -> Raw:
+        return Raw([CHUNK, STOP, DONE], chunked=False)  # and closes
+
+    with ModelServer(answer) as server:
+        provider = over_http(server.base_url)
+        assert [call(provider, ask(provider)).retries for _ in range(3)] == [[], [], []]
+        assert server.connections == 3

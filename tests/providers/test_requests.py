@@ -1,0 +1,175 @@
+"""What is sent: the body, and that each one extends the last."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acpagent.core.blocks import Image
+from acpagent.core.model import (
+    AssistantMessage,
+    Message,
+    ModelCall,
+    ModelRequest,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from acpagent.providers import chat_messages, habits
+from tests.model_server import ModelServer
+from tests.providers.calling import TOOL, ask, call, over_http
+
+HELLO = {"turns": [{"replies": [[{"text": "hello"}]], "loop": True}]}
+CLOSING = len("]}")
+
+
+def sent(provider_options: dict[str, Any], *messages: Message, tools: tuple[ToolSpec, ...] = ()) -> dict[str, Any]:
+    with ModelServer(HELLO) as server:
+        provider = over_http(server.base_url, **provider_options)
+        assert call(provider, ask(provider, *messages, tools=tools)).fault is None
+        request = server.requests[0]
+        assert request.path == "/v1/chat/completions"
+        assert request.headers["Content-Type"] == "application/json"
+        body: dict[str, Any] = request.body
+        return body
+
+
+def test_a_plain_request() -> None:
+    assert sent({}) == {
+        "model": "tiny",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "messages": [{"role": "system", "content": "Help."}, {"role": "user", "content": "hi"}],
+    }
+
+
+def test_the_order_of_a_full_request() -> None:
+    body = sent({"effort": "high", "max_output_tokens": 100}, UserMessage("hi"), tools=(TOOL,))
+    assert list(body) == [
+        "model",
+        "stream",
+        "stream_options",
+        "max_tokens",
+        "reasoning_effort",
+        "tools",
+        "messages",
+    ]
+    assert (body["max_tokens"], body["reasoning_effort"]) == (100, "high")
+    function = {"name": TOOL.name, "description": TOOL.description, "parameters": TOOL.schema}
+    assert body["tools"] == [{"type": "function", "function": function}]
+
+
+def test_all_kinds_of_messages() -> None:
+    call_made = ModelCall("call_1", "read_file", '{"path": "a"}')
+    body = sent(
+        {},
+        UserMessage("read a"),
+        AssistantMessage("Sure.", "hm", (call_made,)),
+        ToolMessage("call_1", "read_file", "line \u2028 \udc80", failed=True),
+        AssistantMessage("Done.", "so"),
+    )
+    function = {"name": "read_file", "arguments": '{"path": "a"}'}
+    assert body["messages"][1:] == [
+        {"role": "user", "content": "read a"},
+        {
+            "role": "assistant",
+            "content": "Sure.",
+            "reasoning_content": "hm",
+            "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "line \u2028 \ufffd"},
+        {"role": "assistant", "content": "Done."},
+    ]
+
+
+@pytest.mark.parametrize("vision", [True, False])
+def test_images(vision: bool) -> None:
+    image = Image("aGk=", "image/png")
+    content = sent({"vision": vision}, UserMessage("look", (image,)))["messages"][1]["content"]
+    url = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+    assert content == ([{"type": "text", "text": "look"}, url] if vision else "look")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent_as"),
+    [
+        ('{"a": 1}', '{"a": 1}'),
+        ("", "{}"),
+        (" ", "{}"),
+        ('{"a', '{"unreadable_arguments":"{\\"a"}'),
+        ("[1]", '{"unreadable_arguments":"[1]"}'),
+    ],
+)
+def test_arguments_are_sent_back_as_an_object(arguments: str, sent_as: str) -> None:
+    said = chat_messages.message(AssistantMessage(calls=(ModelCall("1", "ls", arguments),)), images=False)
+    assert json.loads(said)["tool_calls"][0]["function"]["arguments"] == sent_as
+
+
+def test_thoughts_go_back_where_they_are_wanted() -> None:
+    def has_thought(thoughts: chat_messages.Thoughts, thought: str, calls: bool = True) -> bool:
+        made = (ModelCall("1", "ls", "{}"),) if calls else ()
+        said = AssistantMessage("x", thought, made)
+        return "reasoning_content" in chat_messages.message(said, images=False, thoughts=thoughts)
+
+    assert [has_thought("when_there", thought) for thought in ("hm", "")] == [True, False]
+    assert [has_thought("always", thought) for thought in ("hm", "")] == [True, True]
+    assert [has_thought("never", thought) for thought in ("hm", "")] == [False, False]
+    assert not has_thought("always", "hm", calls=False)
+
+
+@pytest.mark.parametrize(
+    ("host", "limit", "thoughts"),
+    [
+        ("api.openai.com", "max_completion_tokens", "never"),
+        ("api.deepseek.com", "max_tokens", "always"),
+        ("127.0.0.1", "max_tokens", "when_there"),
+        ("notopenai.com", "max_tokens", "when_there"),
+    ],
+)
+def test_habits(host: str, limit: str, thoughts: str) -> None:
+    assert habits.of_host(host) == habits.Habits(limit, thoughts)  # type: ignore[arg-type]
+
+
+def test_the_same_tools_are_the_same_bytes() -> None:
+    one = ToolSpec("b", "B", {"type": "object", "properties": {"x": {}, "a": {}}})
+    same = ToolSpec("b", "B", {"properties": {"a": {}, "x": {}}, "type": "object"})
+    assert chat_messages.tools([TOOL, one]) == chat_messages.tools([same, TOOL])
+
+
+TEXTS = st.text(max_size=20)
+CALLS = st.builds(ModelCall, TEXTS, TEXTS, TEXTS)
+MESSAGES: st.SearchStrategy[Message] = st.one_of(
+    st.builds(UserMessage, TEXTS),
+    st.builds(AssistantMessage, TEXTS, TEXTS, st.lists(CALLS, max_size=2).map(tuple)),
+    st.builds(ToolMessage, TEXTS, TEXTS, TEXTS, st.booleans()),
+)
+
+
+@given(st.lists(MESSAGES, max_size=6), st.lists(MESSAGES, min_size=1, max_size=3))
+def test_messages_are_valid_json_that_only_grows(before: list[Message], more: list[Message]) -> None:
+    fragments = [chat_messages.message(one, images=True) for one in before]
+    longer = [chat_messages.message(one, images=True) for one in (*before, *more)]
+    assert longer[: len(fragments)] == fragments
+    assert json.loads(f"[{','.join(longer)}]") is not None
+
+
+def test_each_body_extends_the_last() -> None:
+    with ModelServer(HELLO) as server:
+        provider = over_http(server.base_url, max_output_tokens=9, effort="low")
+        system, tools = provider.encode_system("Help \u2028."), provider.encode_tools([TOOL])
+        fragments: list[str] = []
+        for number in range(4):
+            fragments += provider.encode(UserMessage(f"question {number}"))
+            outcome = call(provider, ModelRequest(system, tools, tuple(fragments)))
+            made = ModelCall("1", "ls", "{}")
+            fragments += provider.encode(AssistantMessage(outcome.text, "hm", (made,)))
+            fragments += provider.encode(ToolMessage("1", "ls", "\u00e9\U0001f600"))
+        bodies = [request.raw for request in server.requests]
+    for shorter, longer in pairwise(bodies):
+        assert longer.startswith(shorter[:-CLOSING] + b",")
+        assert shorter.endswith(b"]}")
