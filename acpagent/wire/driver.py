@@ -38,8 +38,8 @@ READ_FAILED = "input failed"
 BROKEN_PIPE = "output broken"
 DEAD_PEER = "the peer does not read"
 
-# How long `finish` waits for its threads once they have been told to stop.
-_GRACE = 1.0
+# How many seconds past its deadline `finish` waits for threads that have been told to stop.
+_GRACE = 0.5
 
 
 class Driver:
@@ -130,23 +130,34 @@ class Driver:
         """End the connection as if the peer had gone. Returns at once; callable from a signal handler."""
         self._input.wake()
 
+    def end_output(self) -> None:
+        """Write what is queued, then close the output, which is how a client says goodbye; reading goes on.
+        Returns at once. Whatever is sent afterwards is dropped."""
+        self._outbox.close()
+
     def finish(self, deadline: float) -> bool:
         """Stop reading, write what is queued until `deadline` (of `time.monotonic`), close everything.
 
-        True if all that was queued got out. Whatever is sent afterwards is dropped.
+        True if all that was queued got out. Whatever is sent afterwards is dropped. A receiver that hangs
+        delays this by the grace period, and then keeps its thread and the input's descriptor.
         """
         self.stop_reading()
         if not self._started:
             self._close_unstarted()
             return True
-        if threading.current_thread() is not self._reader:
-            self._reader.join(max(0.0, deadline - time.monotonic()))
+        self._join(self._reader, deadline)  # first: what it still answers is to be written
         self._outbox.close()
         drained = self._outbox.drain(deadline) and self._cause not in (BROKEN_PIPE, DEAD_PEER)
         self._outbox.discard()
         self._output.wake()
-        self._writer.join(_GRACE)
+        grace = time.monotonic() + _GRACE
+        self._join(self._writer, grace)
+        self._join(self._reader, grace)
         return drained
+
+    def _join(self, thread: threading.Thread, deadline: float) -> None:
+        if thread is not threading.current_thread():
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _close_unstarted(self) -> None:
         if self.end_reason is None:

@@ -90,6 +90,11 @@ class Bundle:
         """The same for the result of a call that `side` answered."""
         return self._clean(side, method, RESULT, result)
 
+    def warm_up(self, side: str) -> None:
+        """Import and build ahead of time what cleaning the params of every method of `side` takes."""
+        for method in sorted(self.methods(side)):
+            self._validator(self._places[side, method, PARAMS], "lenient")
+
     def check_params(self, side: str, method: str, params: Any) -> list[Problem]:
         """What is wrong, every object closed, with params sent to `side`; None is absent."""
         return self._check(side, method, PARAMS, {} if params is None else params)

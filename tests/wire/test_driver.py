@@ -204,6 +204,18 @@ def test_stop_reading_ends_the_connection_from_our_side() -> None:
         assert two.left.reasons == [ends.STOPPED]
 
 
+def test_ending_the_output_leaves_the_input_open() -> None:
+    with Two() as two:
+        asked = Asked(two.left.driver, "burst", {"count": 100})
+        two.left.driver.end_output()
+        two.left.driver.notify("n", "dropped")
+        assert asked.wait().result == "done"  # sent before the other end saw ours
+        assert two.right.driver.ended.wait(10)
+        assert two.right.driver.end_reason == ends.EOF
+        assert not two.left.driver.ended.is_set()
+        assert not two.right.notified
+
+
 def test_finish_from_inside_the_end() -> None:
     class Finisher(Echo):
         def on_end(self, reason: str) -> None:

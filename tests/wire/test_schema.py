@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from acpagent.wire import validation
 from acpagent.wire.normalform import normal_form
-from acpagent.wire.schema import PARAMS, RESULT, SchemaFault, bundle, check_document, load
+from acpagent.wire.schema import PARAMS, RESULT, Bundle, SchemaFault, bundle, check_document, load
 from tests.wire.samples import BLOCKS, CALL, FORM, SAMPLES, SERVERS, SESSION, update
 
 Place = tuple[str, str, str]
@@ -292,6 +292,14 @@ def test_a_document_is_checked_by_its_own_schema() -> None:
 
 
 # -- cost
+
+
+def test_warming_up_leaves_nothing_to_build() -> None:
+    schemas = Bundle()
+    schemas.warm_up("agent")
+    prompt, before = {**SESSION, "prompt": BLOCKS}, len(schemas._validators)
+    schemas.clean_params("agent", "session/prompt", prompt)
+    assert len(schemas._validators) == before
 
 
 def test_a_prompt_is_cleaned_in_half_a_millisecond() -> None:
