@@ -73,8 +73,8 @@ class Assembly:
     def finish(self, deadline: float) -> None:
         """Leave no process behind, store what is queued and let go of the store, by `deadline` (monotonic)."""
         process.sweep()
-        self.services.store.close(max(0.0, deadline - time.monotonic()))
-        self.services.leases.close()
+        if self.services.store.close(max(0.0, deadline - time.monotonic())):
+            self.services.leases.close()  # else writes are still queued, and the end of the process frees the leases
 
     def _provider(self, model: ModelSettings) -> ProviderSettings:
         return self._settings.providers[model.provider]

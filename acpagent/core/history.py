@@ -109,9 +109,7 @@ class Tombstone:
     turn_id: str
 
 
-Entry = (
-    TurnOpened | UserSaid | Said | CallMade | CallSettled | PlanSet | UsageSet | TurnClosed | Told | Tombstone
-)
+Entry = TurnOpened | UserSaid | Said | CallMade | CallSettled | PlanSet | UsageSet | TurnClosed | Told | Tombstone
 
 
 def _user(entry: UserSaid) -> dict[str, Any]:

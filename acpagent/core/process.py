@@ -180,9 +180,7 @@ class Group:
             except (ProcessLookupError, PermissionError):
                 return
 
-    def _spawn(
-        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None, output: int
-    ) -> None:
+    def _spawn(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None, output: int) -> None:
         leader = self._leader = subprocess.Popen(
             list(argv),
             cwd=cwd,

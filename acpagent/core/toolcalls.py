@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from acpagent.core.paths import Roots
     from acpagent.core.scope import Scope
 
-Kind = Literal[
-    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
-]
+Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 Status = Literal["pending", "in_progress", "completed", "failed"]
 EffectKind = Literal["read", "write", "execute", "network", "plan"]
 

@@ -84,7 +84,9 @@ class AcpHost:
 
 def decision(answer: Answer, offered: tuple[Choice, ...]) -> Decision:
     """What a permission's answer means. Only an option that was offered can be a yes (PERM-06)."""
-    if answer.error is not None or answer.lost:
+    if answer.lost:  # the client is gone, and every turn with it
+        return Decision(None, cancelled=True)
+    if answer.error is not None:
         return Decision(None)
     outcome = answer.result.get("outcome") if isinstance(answer.result, dict) else None
     if not isinstance(outcome, dict):

@@ -93,11 +93,15 @@ class SessionCrew:
                 show(session.host, past, opening.scope)
             return Opened(install=lambda: self._install(keep))
         except Fault as fault:
-            self._let_go()
+            self._give_up()
             return Opened(fault)
         except Cancelled:
-            self._let_go()
+            self._give_up()
             return Opened(Fault(codes.CANCELLED, "the session was closed"))
+
+    def _give_up(self) -> None:
+        if self.keep is None:
+            self._release()
 
     def _install(self, keep: Keep) -> None:
         self.keep = keep
@@ -163,19 +167,19 @@ class SessionCrew:
         try:
             if self.keep is not None:
                 self.keep.journal.commit(TEARDOWN_SECONDS)
-            self._services.leases.release(self._session.id)
             if self.erase:
                 self._services.store.apply(sessions.erase(self._session.id))
         except Fault as fault:
             return TornDown(fault)
+        finally:
+            self._release()
         return TornDown()
 
-    def _let_go(self) -> None:
-        if self.keep is None:
-            try:
-                self._services.leases.release(self._session.id)
-            except Fault:
-                return  # the lease is let go of with the process, or by the next release that works
+    def _release(self) -> None:
+        try:
+            self._services.leases.release(self._session.id)
+        except Fault as fault:
+            self._services.report("letting a session go; the end of the process will", fault)
 
     def _keep(self) -> Keep:
         assert self.keep is not None, "work before the opening was done"

@@ -96,6 +96,7 @@ class Record:
     reload: bool = False
     waiting: PromptRequest | None = None
     closers: list[Reply] = field(default_factory=list)
+    erase: bool = False
     opened: bool = False
 
     def settled(self, axis: str) -> str | None:
@@ -108,6 +109,17 @@ class Record:
         """Every axis as last asked for, which is what clients are shown."""
         running = self.work.axes if isinstance(self.work, Rebuild) and not self.work.abandoned else {}
         return {**self.active, **running, **self.axes}
+
+    def active_after(self, outcome: Outcome) -> dict[str, str]:
+        """What `active` will be once the work that ended so is concluded."""
+        work = self.work
+        if isinstance(work, Rebuild) and not work.abandoned and isinstance(outcome, Rebuilt):
+            return {**self.active, **({} if outcome.axes_fault else work.axes)}
+        return self.active
+
+    def drop_settled(self) -> None:
+        """Forget pending axes that lead nowhere, the rebuild they were meant to undo having failed."""
+        self.axes = {axis: value for axis, value in self.axes.items() if self.active.get(axis) != value}
 
 
 class SessionMachine(StateMachine):
@@ -139,7 +151,7 @@ class SessionMachine(StateMachine):
     )
     configure = (
         idle.to(rebuilding, cond="changes_axis", on="rebuild_axis")
-        | idle.to.itself(internal=True, unless="changes_axis", on="answer_controls")
+        | idle.to.itself(internal=True, on="answer_controls")
         | prompting.to.itself(internal=True, on="queue_axis")
         | rebuilding.to.itself(internal=True, cond="is_opened", on="queue_axis")
         | reload_queued.to.itself(internal=True, on="queue_axis")
@@ -166,7 +178,7 @@ class SessionMachine(StateMachine):
         | rebuilding.to(prompting, cond="prompt_waits", on="finish_and_start_turn")
         | rebuilding.to(idle, on="finish")
         | reload_queued.to(rebuilding, on="hold_and_rebuild")
-        | closing.to(closed, cond="teardown_ran", on="finish_closing")
+        | closing.to(closed, cond="all_torn_down", on="finish_closing")
         | closing.to.itself(internal=True, on="tear_down_next")
     )
     withdraw = (
@@ -216,51 +228,66 @@ class SessionMachine(StateMachine):
     # Conditions: pure questions to the record.
 
     def may_wait(self) -> bool:
+        """Nothing waits yet, and a turn that runs was cancelled."""
         work = self.record.work
         return self.record.waiting is None and (not isinstance(work, Turn) or work.scope.cancelled)
 
     def turn_is_open(self) -> bool:
+        """A turn runs that is neither sealed nor cancelled."""
         work = self.record.work
         return isinstance(work, Turn) and not work.sealed and not work.scope.cancelled
 
     def is_opened(self) -> bool:
+        """The first opening is done."""
         return self.record.opened
 
     def changes_axis(self, axis: str, value: str) -> bool:
+        """The value differs from the active one."""
         return self.record.active.get(axis) != value
 
-    def axes_wait(self) -> bool:
-        return bool(self.record.axes)
+    def axes_wait(self, outcome: Outcome) -> bool:
+        """Pending axes differ from what is active then."""
+        active = self.record.active_after(outcome)
+        return any(active.get(axis) != value for axis, value in self.record.axes.items())
 
     def prompt_waits(self) -> bool:
+        """A prompt waits."""
         return self.record.waiting is not None
 
     def opening_failed(self, outcome: Outcome) -> bool:
+        """The first opening failed."""
         work = self.record.work
         return isinstance(work, Opening) and work.first and isinstance(outcome, Opened) and outcome.fault is not None
 
-    def teardown_ran(self) -> bool:
-        return isinstance(self.record.work, Teardown)
+    def all_torn_down(self) -> bool:
+        """Teardown has run, erasing if asked to."""
+        work = self.record.work
+        return isinstance(work, Teardown) and work.erase == self.record.erase
 
     def withdraws_opening(self, reply: Reply) -> bool:
+        """It is the request of the first opening."""
         work = self.record.work
         return isinstance(work, Opening) and work.first and work.reply is reply
 
     # Actions: change the record, leave effects.
 
     def start_turn(self, request: PromptRequest) -> None:
+        """Start the turn."""
         self.record.work = self._new_turn(request)
 
     def let_wait(self, request: PromptRequest) -> None:
+        """The prompt waits."""
         self.record.waiting = request
 
     def take_steer(self, blocks: Any, reply: Reply) -> None:
+        """The turn takes the guidance; answer."""
         work = self.record.work
         assert isinstance(work, Turn)
         work.steers.append(blocks)
         self.effects.append(Answer(reply))
 
     def cancel_work(self) -> None:
+        """Cancel the turn, answer a held response and a waiting prompt `cancelled`; a rebuild goes on."""
         work = self.record.work
         if isinstance(work, Turn) and not work.scope.cancelled:
             self.effects.append(CancelScope(work.scope))
@@ -270,16 +297,18 @@ class SessionMachine(StateMachine):
         self._cancel_waiting()
 
     def apply_control(self, apply: Callable[[], None], reply: Reply | None) -> None:
+        """Apply at once, emit the controls, answer."""
         self.effects.append(Run(apply))
         self.effects.append(Effect.CONTROLS)
         if reply is not None:
             self.answer_controls(reply)
 
     def answer_controls(self, reply: Reply) -> None:
+        """Answer with the requested values."""
         self.effects.append(Answer(reply, Controls(self.record.requested())))
 
     def queue_axis(self, axis: str, value: str, reply: Reply) -> None:
-        """One pending value per axis, the last wins; set back to where the running work leads, it is dropped."""
+        """One value per axis waits, the last wins; set back to where the running work leads, none does. Answer."""
         if self.record.requested().get(axis) != value:
             if self.record.settled(axis) == value:
                 del self.record.axes[axis]
@@ -289,20 +318,24 @@ class SessionMachine(StateMachine):
         self.answer_controls(reply)
 
     def rebuild_axis(self, axis: str, value: str, reply: Reply) -> None:
+        """Rebuild; the answer follows the swap, -32603 if it fails."""
         self.record.work = Rebuild({axis: value}, axis_replies=[reply])
 
     def rebuild_all(self, reply: Reply) -> None:
+        """Rebuild; the answer follows the swap, -32603 if it fails."""
         self.record.work = Rebuild({}, reload=True, reload_replies=[reply])
 
     def queue_reload(self, reply: Reply) -> None:
+        """The reload waits for the work that runs; answer so."""
         self.record.reload = True
         self.effects.append(Answer(reply, Queued(True)))
 
     def open_again(self, opening: Opening) -> None:
+        """Open again with the roots of the request."""
         self.record.work = opening
 
     def hold_and_rebuild(self, outcome: Outcome) -> None:
-        """The rebuild that a turn's end causes holds the turn's response; other work answers for itself."""
+        """Hold the response of a turn that was not cancelled, answer for other work, then rebuild."""
         work, held = self.record.work, None
         if isinstance(work, Turn) and isinstance(outcome, TurnOutcome) and not work.scope.cancelled:
             held = Held(work.request.reply, outcome)
@@ -311,20 +344,24 @@ class SessionMachine(StateMachine):
         self._next_rebuild(held)
 
     def finish_and_rebuild(self, outcome: Outcome) -> None:
+        """Answer for the work, then rebuild."""
         self._conclude(outcome)
         self._next_rebuild(None)
 
     def finish_and_start_turn(self, outcome: Outcome) -> None:
+        """Answer for the work, then start the waiting prompt."""
         self._conclude(outcome)
         request, self.record.waiting = self.record.waiting, None
         assert request is not None
         self.start_turn(request)
 
     def finish(self, outcome: Outcome) -> None:
+        """Answer for the work."""
         self._conclude(outcome)
         self.record.work = None
 
     def fail_opening(self, outcome: Outcome) -> None:
+        """Answer with the fault, a waiting prompt -32002."""
         self._conclude(outcome)
         if self.record.waiting is not None:
             waiting, self.record.waiting = self.record.waiting, None
@@ -332,7 +369,7 @@ class SessionMachine(StateMachine):
         self.record.work = None
 
     def withdraw_request(self, reply: Reply) -> None:
-        """`$/cancel_request`: that request alone (CAN-17)."""
+        """Cancel that request alone: a prompt is answered `cancelled`, others -32800, their work abandoned."""
         work, waiting = self.record.work, self.record.waiting
         if waiting is not None and waiting.reply is reply:
             self._cancel_waiting()
@@ -342,8 +379,7 @@ class SessionMachine(StateMachine):
         elif isinstance(work, Rebuild):
             self._withdraw_from(work, reply)
         elif isinstance(work, Opening) and work.reply is reply:
-            work.reply = None
-            self.effects.append(_withdrawn(reply))
+            self._abort_opening(work)
 
     def _withdraw_from(self, work: Rebuild, reply: Reply) -> None:
         if work.held is not None and work.held.reply is reply:
@@ -353,10 +389,11 @@ class SessionMachine(StateMachine):
             work.abandoned = True
             work.axis_replies.clear()
             work.reload_replies.clear()
+            self.record.drop_settled()
             self.effects += [_withdrawn(reply), Effect.CONTROLS]
 
-    def close_down(self, reply: Reply | None) -> None:
-        """Discard what was queued, answer what waits, then tear down (CLOSE-01)."""
+    def close_down(self, reply: Reply | None, erase: bool = False) -> None:
+        """Cancel the work, discard what is queued, answer what waits, tear down."""
         record, work = self.record, self.record.work
         record.axes.clear()
         record.reload = False
@@ -365,33 +402,40 @@ class SessionMachine(StateMachine):
         elif isinstance(work, Rebuild):
             self._discard_rebuild(work)
         elif isinstance(work, Opening):
-            reply = self._abort_opening(work, reply)
+            if reply is work.reply:
+                reply = None  # who withdraws an opening is answered for it, and waits for no close
+            self._abort_opening(work)
         self._cancel_waiting()
-        if reply is not None:
-            record.closers.append(reply)
+        self.join_closing(reply, erase)
         if work is None:
-            record.work = Teardown()
+            record.work = Teardown(record.erase)
 
-    def _abort_opening(self, work: Opening, closer: Reply | None) -> Reply | None:
-        """Cancel an opening that runs; returns who still waits for the close, nobody if it was the opener."""
-        if work.scope is not None:
-            self.effects.append(CancelScope(work.scope))
-        opener, work.reply = work.reply, None
-        if opener is not None:
-            self.effects.append(_withdrawn(opener))
-        return None if closer is opener else closer
+    def _abort_opening(self, work: Opening) -> None:
+        """Cancel an opening that runs; whatever it brings is not taken."""
+        assert work.scope is not None
+        self.effects.append(CancelScope(work.scope))
+        work.abandoned = True
+        if work.reply is not None:
+            self.effects.append(_withdrawn(work.reply))
+            work.reply = None
 
-    def join_closing(self, reply: Reply | None) -> None:
+    def join_closing(self, reply: Reply | None, erase: bool = False) -> None:
+        """Answer with the others once the session is closed."""
+        self.record.erase = self.record.erase or erase
         if reply is not None:
             self.record.closers.append(reply)
 
     def tear_down_next(self, outcome: Outcome) -> None:
+        """Answer a turn `cancelled`, then tear down."""
         work = self.record.work
-        if isinstance(work, Turn) and isinstance(outcome, TurnOutcome):
+        if isinstance(work, Turn):
+            assert isinstance(outcome, TurnOutcome)
+            self._report_unused(work)
             self._answer_turn(work.request.reply, TurnOutcome("cancelled", outcome.usage))
-        self.record.work = Teardown()
+        self.record.work = Teardown(self.record.erase)
 
     def finish_closing(self, outcome: Outcome) -> None:
+        """Answer everybody who asked to close."""
         fault = outcome.fault if isinstance(outcome, TornDown) else None
         self.record.work = None
         self.effects += [Answer(reply, fault=fault) for reply in self.record.closers]
@@ -405,6 +449,7 @@ class SessionMachine(StateMachine):
             assert isinstance(outcome, TurnOutcome)
             # The stop reason is decided here, where the response is queued: a cancel read before wins (CAN-01).
             cancelled = work.scope.cancelled
+            self._report_unused(work)
             self._answer_turn(work.request.reply, TurnOutcome("cancelled", outcome.usage) if cancelled else outcome)
         elif isinstance(work, Opening):
             assert isinstance(outcome, Opened)
@@ -414,6 +459,8 @@ class SessionMachine(StateMachine):
             self._conclude_rebuild(work, outcome)
 
     def _conclude_opening(self, work: Opening, outcome: Opened) -> None:
+        if work.abandoned:
+            return
         if outcome.fault is None:
             self.record.opened = True
             if outcome.install is not None:
@@ -426,27 +473,27 @@ class SessionMachine(StateMachine):
     def _conclude_rebuild(self, work: Rebuild, outcome: Rebuilt) -> None:
         """First the notice and the options, then the held response, then the other answers, then commands."""
         if work.abandoned:
-            self._release(work)
             return
         if outcome.install is not None:
             self.effects.append(Run(outcome.install))
-        if outcome.axes_fault is None:
-            self.record.active.update(work.axes)
+        self.record.active = self.record.active_after(outcome)
+        self.record.drop_settled()
+        axes_fault, reload_fault = _ours(outcome.axes_fault), _ours(outcome.reload_fault)
         for code, fault, replies in (
-            ("controls_not_changed", outcome.axes_fault, work.axis_replies),
-            ("reload_failed", outcome.reload_fault, work.reload_replies),
+            ("controls_not_changed", axes_fault, work.axis_replies),
+            ("reload_failed", reload_fault, work.reload_replies),
         ):
             if fault is not None and not replies:
-                self.effects.append(Report(code, fault.message))
+                self.effects.append(Report(code, {"cause": fault.message}))
         if work.axes:
             # The snapshot is taken when the effect runs, after `work` is gone: it shows what is active now.
             self.effects.append(Effect.CONTROLS)
         self._release(work)
         for reply in work.axis_replies:
             controls = Controls({**self.record.active, **self.record.axes})
-            self.effects.append(Answer(reply, controls, outcome.axes_fault))
+            self.effects.append(Answer(reply, controls, axes_fault))
         for reply in work.reload_replies:
-            self.effects.append(Answer(reply, Queued(False), outcome.reload_fault))
+            self.effects.append(Answer(reply, Queued(False), reload_fault))
         self.effects.append(Effect.COMMANDS)
 
     def _release(self, work: Rebuild) -> None:
@@ -468,6 +515,13 @@ class SessionMachine(StateMachine):
         record.work = Rebuild(record.axes, record.reload, held=held)
         record.axes, record.reload = {}, False
 
+    def _report_unused(self, turn: Turn) -> None:
+        """Guidance that a turn took in and broke before using it is shown, never dropped."""
+        for blocks in turn.steers:
+            words = " ".join(getattr(block, "text", None) or "[attachment]" for block in blocks)
+            self.effects.append(Report("steer_unused", {"text": words}))
+        turn.steers.clear()
+
     def _cancel_waiting(self) -> None:
         if self.record.waiting is not None:
             waiting, self.record.waiting = self.record.waiting, None
@@ -481,9 +535,13 @@ def _withdrawn(reply: Reply) -> Answer:
     return Answer(reply, fault=Fault(codes.CANCELLED, "the request was cancelled"))
 
 
-def failed(work: Work, cause: str) -> Outcome:
+def _ours(fault: Fault | None) -> OurFault | None:
+    """A rebuild's failure is ours whatever it was: the request for it was in order."""
+    return None if fault is None else OurFault(fault.message, fault.data)
+
+
+def failed(work: Work, fault: Fault) -> Outcome:
     """The outcome of work that broke before it could say how it ended."""
-    fault = OurFault(cause)
     if isinstance(work, Turn):
         return TurnOutcome("end_turn", fault=fault)
     if isinstance(work, Opening):

@@ -74,8 +74,10 @@ class Registry:
         if sessions.get(self._services.store, session_id) is None:
             return
         self._services.leases.take(session_id)
-        self._services.store.apply(sessions.erase(session_id))
-        self._services.leases.release(session_id)
+        try:
+            self._services.store.apply(sessions.erase(session_id))
+        finally:
+            self._services.leases.release(session_id)
 
     def page(self, cwd: str | None, cursor: str | None) -> tuple[list[SessionRow], str | None]:
         """One page of sessions, newest first: the stored ones with a prompt, and those live here.

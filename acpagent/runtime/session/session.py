@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from acpagent.core.blocks import Block
 from acpagent.core.events import CommandsChanged, ControlsChanged, Event, Notice, TitleChanged
+from acpagent.core.faults import Fault, OurFault
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
 from acpagent.core.scope import Scope, run_closers
@@ -105,6 +106,10 @@ class Session:
     def close(self, reply: Reply | None) -> None:
         self._offer("close", reply, reply=reply)
 
+    def delete(self, reply: Reply) -> bool:
+        """Close, and erase what is stored as teardown's last step. False, and nothing answered, once closed."""
+        return self._offer("close", None, reply=reply, erase=True)
+
     @property
     def is_open(self) -> bool:
         """Whether the session takes part in anything but closing."""
@@ -118,7 +123,7 @@ class Session:
 
     # One road for all of them.
 
-    def _offer(self, event: str, refused: Reply | None, **arguments: Any) -> None:
+    def _offer(self, event: str, refused: Reply | None, **arguments: Any) -> bool:
         with self.lock:
             fault = self.machine.offer(event, **arguments)
             if fault is not None and refused is not None:
@@ -127,29 +132,32 @@ class Session:
             starting = self._claim_worker()
         run_closers(closers)
         self._start_worker(starting)
+        return fault is None
 
     def _carry_out(self) -> list[Closer]:
-        """Do what the machine asked for, in order, in the critical section of the event itself."""
+        """Do what the machine asked for, in order, in the critical section of the event itself. What fails against
+        its promise is reported, and keeps nothing after it from being done."""
         closers: list[Closer] = []
         for effect in self.machine.take_effects():
-            if isinstance(effect, Answer):
-                if effect.fault is not None:
-                    effect.reply.fail(effect.fault)
+            try:
+                if isinstance(effect, CancelScope):
+                    closers += effect.scope.cancel()
+                elif isinstance(effect, Answer):
+                    _answer(effect)
+                elif isinstance(effect, Run):
+                    effect.install()
                 else:
-                    effect.reply.done(effect.outcome)
-            elif isinstance(effect, CancelScope):
-                closers += effect.scope.cancel()
-            elif isinstance(effect, Run):
-                effect.install()
-            elif isinstance(effect, Report):
-                self.host.emit(Notice("warning", effect.code, {"cause": effect.cause}))
-            elif effect is Effect.CONTROLS:
-                self.host.emit(self._crew.controls(self.machine.record.requested()))
-            elif effect is Effect.TITLE:
-                self.host.emit(self._crew.title())
-            elif effect is Effect.COMMANDS:
-                self.host.emit(self._crew.commands())
+                    self.host.emit(self._event(effect))
+            except Exception as error:
+                self._crew.report("a session's answer", error)
         return closers
+
+    def _event(self, effect: Effect | Report) -> Event:
+        if isinstance(effect, Report):
+            return Notice("warning", effect.code, effect.params)
+        if effect is Effect.CONTROLS:
+            return self._crew.controls(self.machine.record.requested())
+        return self._crew.title() if effect is Effect.TITLE else self._crew.commands()
 
     def _new_turn(self, request: PromptRequest) -> Turn:
         return Turn(request, Scope(self.lock))
@@ -169,19 +177,17 @@ class Session:
         try:
             worker.start()
         except RuntimeError as error:
-            with self.lock:
-                self._worker = None
-                work = self.machine.record.work
-            if work is not None:
-                self._work_done(failed(work, f"no thread could be started: {error}"))
+            self._work_done(OurFault(f"no thread could be started: {error}"), worker)
 
     def _work(self) -> None:
         while (work := self._next_work()) is not None:
             try:
-                outcome = self._crew.run(work)
+                outcome: Outcome | Fault = self._crew.run(work)
+            except Fault as fault:
+                outcome = fault
             except Exception as error:
                 self._crew.report(f"a session's {type(work).__name__.lower()}", error)
-                outcome = failed(work, f"internal error: {type(error).__name__}")
+                outcome = OurFault(f"internal error: {type(error).__name__}")
             self._work_done(outcome)
 
     def _next_work(self) -> Work | None:
@@ -190,10 +196,23 @@ class Session:
                 self._worker = None
             return self.machine.record.work
 
-    def _work_done(self, outcome: Outcome) -> None:
+    def _work_done(self, outcome: Outcome | Fault, unstarted: threading.Thread | None = None) -> None:
+        """The work ended, or failed with a fault; if its thread never started, the next work gets another."""
         with self.lock:
+            if unstarted is not None:
+                self._worker = None
+            work = self.machine.record.work
+            if isinstance(outcome, Fault) and work is not None:
+                outcome = failed(work, outcome)
             self.machine.send("work_done", outcome=outcome)
             closers = self._carry_out()
             starting = self._claim_worker()
         run_closers(closers)
         self._start_worker(starting)
+
+
+def _answer(effect: Answer) -> None:
+    if effect.fault is not None:
+        effect.reply.fail(effect.fault)
+    else:
+        effect.reply.done(effect.outcome)

@@ -64,7 +64,8 @@ class TurnOutcome:
 @dataclass(eq=False, slots=True)
 class Opening:
     """Bring a session up. `first`: nothing ran before, and a failure closes it. The session gives it its `scope`,
-    which a close cancels. What is stored is replayed for `load` alone."""
+    which a close or withdrawal cancels; `abandoned`: by then it was asked to stop. What is stored is replayed for
+    `load` alone."""
 
     kind: Literal["new", "load", "resume"]
     cwd: str
@@ -73,6 +74,7 @@ class Opening:
     reply: Reply | None
     first: bool = True
     scope: Scope | None = None
+    abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,10 @@ class Rebuilt:
 
 @dataclass(eq=False, slots=True)
 class Teardown:
-    """Let go of everything; runs once, last."""
+    """Let go of everything; runs last. `erase`: then delete what is stored. A delete that comes too late for one
+    that runs gets another."""
+
+    erase: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +167,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Tell the person that a rebuild failed."""
+    """Tell the person: a code of the catalogue with its parameters."""
 
     code: str
-    cause: str
+    params: dict[str, str]
 
 
 Effects = list["Effect | Answer | CancelScope | Run | Report"]
