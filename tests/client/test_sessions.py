@@ -110,6 +110,7 @@ def test_idle_updates_go_to_the_listener(launch):
     session.prompt("go").wait(5)
     client.call("session/list", {})
     assert heard == ["agent_message_chunk", "session_info_update"]
+    session.on_update = None
     assert session.prompt("still here").wait(5) == "end_turn"
 
 
