@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from acpagent.core.paths import Roots
+from acpagent.core.toolcalls import Effect, Proposal
+from acpagent.permission.gate import Gate
+
+ALL = ("deny", "once", "session", "full")
+REMEMBERED = ("deny", "once", "session")
+ONCE = ("deny", "once")
+
+
+@dataclass
+class Settings:
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class World:
+    """A root `in`, an additional root `more`, a directory `out` outside, and links that lead out."""
+
+    def __init__(self, base):
+        self.base = base
+        for name in ("in/src", "in/.git/hooks", "more", "out"):
+            (base / name).mkdir(parents=True)
+        (base / "out" / "file").write_text("")
+        (base / "in" / "link").symlink_to(base / "out")
+        self.roots = Roots(str(base / "in"), [str(base / "more")])
+
+    def gate(self, approval="ask", **rules):
+        return Gate(Settings(**rules), self.roots, approval)
+
+    def proposal(self, kind, target):
+        effect = (
+            Effect(kind, command=target) if kind == "execute" else Effect(kind, self.roots.resolve(target))
+        )
+        return Proposal("Do it", "other", (effect,))
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path.resolve())
+
+
+TOOLS = {"read": "read_file", "write": "edit_file", "execute": "bash"}
+
+
+def judge(world, gate, kind, target, tool=None):
+    return gate.judge(tool or TOOLS[kind], world.proposal(kind, target))
+
+
+@pytest.mark.parametrize(
+    ("approval", "kind", "target", "action", "choices"),
+    [
+        ("ask", "read", "src/a", "allow", ()),
+        ("ask", "read", "../more/a", "allow", ()),
+        ("ask", "write", "src/a", "ask", ALL),
+        ("ask", "write", "../more/a", "ask", ALL),
+        ("ask", "execute", "ls", "ask", ALL),
+        ("auto", "read", "src/a", "allow", ()),
+        ("auto", "write", "src/a", "allow", ()),
+        ("auto", "write", "new/dir/a", "allow", ()),
+        ("auto", "execute", "ls", "ask", ALL),
+        ("yolo", "write", "src/a", "allow", ()),
+        ("yolo", "execute", "rm -rf /", "allow", ()),
+        # outside the roots, by dots, by a link, below a link, as a new file
+        ("ask", "read", "../out/file", "ask", ONCE),
+        ("auto", "read", "link/file", "ask", ONCE),
+        ("auto", "read", "link", "ask", REMEMBERED),
+        ("auto", "write", "../out/file", "ask", ONCE),
+        ("auto", "write", "link/file", "ask", ONCE),
+        ("auto", "write", "link/new/file", "ask", ONCE),
+        ("auto", "write", "../in-not/file", "ask", ONCE),
+        ("yolo", "write", "link/file", "allow", ()),
+        # what makes other programs run commands
+        ("auto", "write", ".git/hooks/pre-commit", "ask", ONCE),
+        ("auto", "write", "src/.acpagent/hooks.yaml", "ask", ONCE),
+        ("auto", "write", ".gitignore", "allow", ()),
+        ("auto", "read", ".git/config", "allow", ()),
+        ("yolo", "write", ".git/config", "allow", ()),
+    ],
+)
+def test_without_rules(world, approval, kind, target, action, choices):
+    verdict = judge(world, world.gate(approval), kind, target)
+    assert (verdict.action, verdict.choices) == (action, choices)
+    assert bool(verdict.reason) == (action != "allow")
+    assert bool(verdict.rule) == ("session" in choices)
+
+
+@pytest.mark.parametrize("approval", ["ask", "auto", "yolo"])
+def test_deny_rules_hold_in_every_mode(world, approval):
+    gate = world.gate(
+        approval, deny=("Edit(*.lock)", "Read(.env)", "Bash(rm:*)"), allow=("Edit", "Read", "Bash")
+    )
+    gate.grant_session("Edit(./a.lock)")
+    gate.grant_session("Bash(rm x)")
+    for kind, target in (
+        ("write", "src/a.lock"),
+        ("write", "a.lock"),
+        ("write", "../out/a.lock"),
+        ("read", "src/.env"),
+        ("read", "../out/.env"),
+        ("execute", "rm x"),
+        ("execute", "true && rm x"),
+    ):
+        verdict = judge(world, gate, kind, target)
+        assert verdict.action == "deny", target
+        assert "the rule" in verdict.reason
+
+
+def test_deny_rules_hold_for_tools_they_do_not_name(world):
+    gate = world.gate("yolo", deny=("Edit(*.lock)", "Bash", "mcp__x__y"))
+    assert judge(world, gate, "write", "a.lock", tool="plugin_write").action == "deny"
+    assert judge(world, gate, "execute", "ls", tool="plugin_run").action == "deny"
+    assert gate.judge("mcp__x__y", Proposal("Call", "other", ())).action == "deny"
+    assert gate.judge("mcp__x__z", Proposal("Call", "other", ())).action == "allow"
+
+
+def test_a_link_does_not_lead_around_a_deny_rule(world):
+    (world.base / "in" / ".env").write_text("")
+    (world.base / "in" / "innocent").symlink_to(".env")
+    assert judge(world, world.gate("yolo", deny=("Read(.env)",)), "read", "innocent").action == "deny"
+
+
+def test_ask_beats_allow_and_offers_to_remember_the_very_path(world):
+    gate = world.gate("auto", ask=("Edit(*.lock)",), allow=("Edit",))
+    assert judge(world, gate, "write", "src/a").action == "allow"
+    verdict = judge(world, gate, "write", "src/a.lock")
+    assert (verdict.action, verdict.rule, verdict.choices) == ("ask", "Edit(./src/a.lock)", ALL)
+    gate.grant_session("Edit")
+    assert judge(world, gate, "write", "src/a.lock").action == "ask"
+    gate.grant_session(verdict.rule)
+    assert judge(world, gate, "write", "src/a.lock").action == "allow"
+    assert judge(world, gate, "write", "src/b.lock").action == "ask"
+    gate.approval = "yolo"
+    assert judge(world, gate, "write", "src/b.lock").action == "allow"
+
+
+def test_allow_rules(world):
+    gate = world.gate(allow=("Edit(docs/**)", f"Edit({world.base}/out/**)", "Read", "Bash(ls:*)"))
+    assert judge(world, gate, "write", "docs/a").action == "allow"
+    assert judge(world, gate, "write", "src/a").action == "ask"
+    assert judge(world, gate, "write", "../out/a").action == "allow"
+    # no pattern means the roots; and nothing allows a command, or what is protected
+    assert judge(world, gate, "read", "../out/file").action == "ask"
+    assert judge(world, gate, "execute", "ls").action == "ask"
+    assert judge(world, world.gate(allow=("Edit", "Edit(**)")), "write", ".git/config").action == "ask"
+
+
+def test_a_session_grant_is_for_edits_in_the_roots(world):
+    gate = world.gate()
+    verdict = judge(world, gate, "write", "src/a")
+    assert verdict.rule == "Edit"
+    gate.grant_session(verdict.rule)
+    assert judge(world, gate, "write", "src/b", tool="write_file").action == "allow"
+    assert judge(world, gate, "write", "../out/b").action == "ask"
+    assert judge(world, gate, "write", ".git/config").action == "ask"
+    assert judge(world, world.gate(), "write", "src/a").action == "ask"
+
+
+@pytest.mark.parametrize("command", ["npm test", "echo '*' (x)", "a\nb", "ls ", "Bash(x)", "*"])
+@pytest.mark.parametrize("approval", ["ask", "auto"])
+def test_a_session_grant_is_for_the_same_command_letter_by_letter(world, approval, command):
+    gate = world.gate(approval, ask=("Bash",))
+    gate.grant_session(judge(world, gate, "execute", command).rule)
+    assert judge(world, gate, "execute", command).action == "allow"
+    for other in (command + " ", command + ";id", "id"):
+        assert judge(world, gate, "execute", other).action == "ask"
+
+
+def test_with_a_deny_rule_for_commands_yolo_asks_for_all_of_them(world):
+    gate = world.gate("yolo", deny=("Bash(rm -rf:*)",))
+    verdict = judge(world, gate, "execute", "sh -c 'rm' -rf /")
+    assert (verdict.action, verdict.choices) == ("ask", REMEMBERED)
+    assert "Bash(rm -rf:*)" in verdict.reason
+    gate.grant_session(verdict.rule)
+    assert judge(world, gate, "execute", "sh -c 'rm' -rf /").action == "allow"
+
+
+def test_a_directory_outside_can_be_remembered(world):
+    gate = world.gate()
+    verdict = judge(world, gate, "read", "../out", tool="list_dir")
+    assert verdict.rule == f"Read({world.base}/out)"
+    gate.grant_session(verdict.rule)
+    assert judge(world, gate, "read", "../out", tool="grep").action == "allow"
+    assert judge(world, gate, "read", "link/file").action == "allow"
+    assert judge(world, gate, "read", "..", tool="list_dir").action == "ask"
+    assert judge(world, gate, "write", "../out/file").action == "ask"
+
+
+def test_a_search_that_may_show_what_is_denied_is_asked_for(world):
+    gate = world.gate("yolo", deny=("Read(secret/**)",))
+    assert judge(world, gate, "read", "src", tool="grep").action == "allow"
+    assert judge(world, gate, "read", ".", tool="glob").action == "allow"
+    assert judge(world, gate, "read", "secret/x", tool="grep").action == "deny"
+    verdict = judge(world, gate, "read", ".", tool="grep")
+    assert (verdict.action, verdict.rule, verdict.choices) == ("ask", f"Grep({world.base}/in)", REMEMBERED)
+    gate.grant_session(verdict.rule)
+    assert judge(world, gate, "read", ".", tool="grep").action == "allow"
+
+
+@pytest.mark.parametrize(
+    ("effects", "approval", "action", "choices"),
+    [
+        ((Effect("plan"),), "ask", "allow", ()),
+        ((Effect("network"),), "auto", "ask", ALL),
+        ((Effect("network"),), "yolo", "allow", ()),
+        ((), "auto", "ask", ALL),
+        ((Effect("read"),), "auto", "ask", ONCE),
+        ((Effect("write"),), "auto", "ask", ONCE),
+        ((Effect("plan"), Effect("execute", command="ls")), "auto", "ask", ALL),
+        (
+            (Effect("execute", command="a"), Effect("execute", command="b")),
+            "ask",
+            "ask",
+            ("deny", "once", "full"),
+        ),
+    ],
+)
+def test_other_effects(world, effects, approval, action, choices):
+    verdict = world.gate(approval).judge("tool", Proposal("Do it", "other", effects))
+    assert (verdict.action, verdict.choices) == (action, choices)
+
+
+def test_a_tool_that_reaches_out_can_be_remembered_by_name(world):
+    gate = world.gate()
+    verdict = gate.judge("mcp__x__y", Proposal("Call", "other", ()))
+    gate.grant_session(verdict.rule)
+    assert gate.judge("mcp__x__y", Proposal("Call", "other", ())).action == "allow"
+    assert gate.judge("mcp__x__z", Proposal("Call", "other", ())).action == "ask"
+    assert (
+        world.gate(allow=("mcp__x__y",)).judge("mcp__x__y", Proposal("Call", "other", ())).action == "allow"
+    )
+
+
+def test_a_name_that_cannot_be_judged_by_eye_is_not_remembered(world):
+    gate = world.gate(ask=("Edit",))
+    verdict = judge(world, gate, "write", "a\nb")
+    assert (verdict.rule, verdict.choices) == ("", ("deny", "once", "full"))
+
+
+def test_a_rule_that_is_not_understood_is_an_error(world):
+    with pytest.raises(ValueError, match="no permission rule"):
+        world.gate(deny=("Bash(",))
+
+
+def test_sessions_do_not_share_what_was_granted(world):
+    one, other = world.gate(), world.gate()
+    one.grant_session("Bash(ls)")
+    one.approval = "auto"
+    assert other.approval == "ask"
+    assert judge(world, other, "execute", "ls").action == "ask"
