@@ -36,14 +36,12 @@ TEARDOWN_SECONDS = 4.0
 
 
 class SessionCrew:
-    """`keep` is made by the first opening and swapped in under the session lock. `erase` is set, under the same
-    lock, by a delete of the live session and carried out as teardown's last step."""
+    """`keep` is made by the first opening and swapped in under the session lock."""
 
     def __init__(self, session: Session, services: Services) -> None:
         self._session = session
         self._services = services
         self.keep: Keep | None = None
-        self.erase = False
         self._runners: dict[type[Work], Callable[..., Outcome]] = {
             Opening: self._open,
             Turn: self._run_turn,
@@ -162,12 +160,13 @@ class SessionCrew:
         keep.conversation.rebind(loadout.provider)
         self._save_settings(model=loadout.model)
 
-    def _tear_down(self, _: Teardown) -> TornDown:
+    def _tear_down(self, teardown: Teardown) -> TornDown:
         """Store what is left, free the lease; erase last, if the session is being deleted."""
         try:
             if self.keep is not None:
                 self.keep.journal.commit(TEARDOWN_SECONDS)
-            if self.erase:
+            if teardown.erase:
+                self._services.leases.take(self._session.id)  # ours already, unless teardown runs again to erase
                 self._services.store.apply(sessions.erase(self._session.id))
         except Fault as fault:
             return TornDown(fault)

@@ -58,13 +58,7 @@ class Registry:
     def delete(self, session_id: str, reply: Reply) -> bool:
         """Delete a live session: its teardown erases it last. False if it is not live."""
         found = self._find(session_id)
-        if found is None:
-            return False
-        session, crew = found
-        with session.lock:
-            crew.erase = True
-        session.close(reply)
-        return True
+        return found is not None and found[0].delete(reply)
 
     def erase(self, session_id: str) -> None:
         """Delete a stored session that is not live here; one that is unknown is fine (DEL-02).
