@@ -101,9 +101,7 @@ class ModelServer:
     def _wait(self, predicate: Callable[[], bool], timeout: float, what: str) -> None:
         with self._noted:
             seen = self._noted.wait_for(predicate, timeout)
-        assert seen, (
-            f"no {what} within {timeout:g} s ({len(self.requests)} requests, {self.hangups} hang-ups)"
-        )
+        assert seen, f"no {what} within {timeout:g} s ({len(self.requests)} requests, {self.hangups} hang-ups)"
 
     def note_request(self, request: Request) -> int:
         with self._noted:
@@ -306,9 +304,7 @@ class _Stream:
         if self._begun:
             return
         self._begun = True
-        self._handler.begin(
-            200, {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
-        )
+        self._handler.begin(200, {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"})
         role = {"role": "assistant", "content": ""}
         self._event(self._chunk([{"index": 0, "delta": role, "finish_reason": None}]))
 
@@ -342,9 +338,7 @@ def _delta(beat: Beat) -> dict[str, Any]:
             if provider_id is None:
                 return {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}
             function = {"name": name, "arguments": arguments}
-            return {
-                "tool_calls": [{"index": index, "id": provider_id, "type": "function", "function": function}]
-            }
+            return {"tool_calls": [{"index": index, "id": provider_id, "type": "function", "function": function}]}
     raise AssertionError(beat)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from acpagent.core.events import Usage
@@ -24,6 +24,9 @@ _REASONS: dict[str, Reason] = {
     "safety": "refusal",
 }
 _FAILURES = frozenset({"error", "insufficient_system_resource"})
+
+
+DONE = b"[DONE]"
 
 
 class Unreadable(Exception):
@@ -48,9 +51,21 @@ class ChatReader:
         """Whether the answer is whole: its end after this is no loss."""
         return self.done or self._reason is not None
 
+    def take_all(self, payloads: Sequence[bytes]) -> tuple[list[ModelEvent], Told | Unreadable | None]:
+        """Events of payloads that came together, up to the end of the answer or to a fault, which comes with them."""
+        events: list[ModelEvent] = []
+        for payload in payloads:
+            if self.done:
+                break
+            try:
+                events += self.take(payload)
+            except (Told, Unreadable) as fault:
+                return events, fault
+        return events, None
+
     def take(self, payload: bytes) -> list[ModelEvent]:
         """Events of one payload. Raises `Told` for an error, `Unreadable` for what is no answer at all."""
-        if payload.strip() == b"[DONE]":
+        if payload.strip() == DONE:
             self.done = True
             return []
         try:
@@ -149,6 +164,15 @@ class ChatReader:
         if numbered:
             self._numbers[index] = number
         return number
+
+
+def is_whole(payload: bytes) -> bool:
+    """Whether a payload is one that a lost connection did not cut."""
+    try:
+        json.loads(payload)
+    except (ValueError, RecursionError):
+        return payload.strip() == DONE
+    return True
 
 
 class _Call:

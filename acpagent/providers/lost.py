@@ -40,9 +40,9 @@ def lost(error: Exception, who: str, host: str, timeouts: Timeouts) -> FailedTry
     if _any(kinds, ConnectionRefusedError):
         return failed(f"{host} takes no connections")
     if _any(kinds, requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError):
-        return failed(f"no connection to {host} within {timeouts.connect:g} s")
+        return failed(f"no connection to {host} within {timeouts.connect:g} s (timeouts.connect)")
     if _any(kinds, requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError):
-        return failed(f"{host} was silent for {timeouts.read:g} s", False)
+        return failed(f"{host} was silent for {timeouts.read:g} s (timeouts.read)", False)
     if _any(kinds, ssl.SSLError):
         return failed(f"no secure connection to {host}")
     return failed(f"the connection to {host} was lost")

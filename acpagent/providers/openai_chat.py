@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from acpagent.config.problems import ConfigError
-from acpagent.core.model import Message, ModelEvent, ModelRequest, ProviderFault, ToolSpec
+from acpagent.core.model import AssistantMessage, Message, ModelEvent, ModelRequest, ProviderFault, ToolSpec
 from acpagent.providers import call, chat_messages, failures, habits, usage
 from acpagent.providers.chat_errors import Told, read_error
-from acpagent.providers.chat_reader import ChatReader, Unreadable
+from acpagent.providers.chat_reader import ChatReader, Unreadable, is_whole
 from acpagent.providers.failures import FailedTry, Scrubber
 from acpagent.providers.lost import lost
 from acpagent.providers.retry import Policy, retried
@@ -72,9 +72,9 @@ class OpenAIChat:
         return chat_messages.tools(tools)
 
     def encode(self, message: Message) -> list[str]:
-        return [
-            chat_messages.message(message, images=self.sees_images, thoughts=self._habits.thoughts),
-        ]
+        if isinstance(message, AssistantMessage) and not (message.text or message.calls):
+            return []  # some servers refuse a message without content, and with it the rest of the session
+        return [chat_messages.message(message, images=self.sees_images, thoughts=self._habits.thoughts)]
 
     def cost(self, spent: Usage) -> float | None:
         return usage.cost(self._price, spent)
@@ -117,28 +117,30 @@ class OpenAIChat:
         reader = ChatReader()
         try:
             for payloads in _payloads(answer):
-                events = [event for payload in payloads if not reader.done for event in reader.take(payload)]
+                events, fault = reader.take_all(payloads)
                 if events:
                     yield events
+                if fault is not None:
+                    raise fault
                 if reader.done:
                     break
-        except Told as told:
-            raise self._told(told, scrub) from None
-        except (Unreadable, Oversized):
-            raise FailedTry("broken", self.name, "the server sent something that is no answer") from None
-        except call.ERRORS:
+        except (Told, Unreadable, Oversized, *call.ERRORS) as fault:
             if not reader.complete:
-                raise
+                raise self._broken(fault, scrub) from None
         if not reader.complete:
             raise FailedTry("broken", self.name, "the server ended its answer too early")
         yield reader.end()
         answer.drain()
 
-    def _told(self, told: Told, scrub: Scrubber) -> FailedTry | ProviderFault:
-        """An error inside an answer that began well."""
-        said = scrub(told.said)
-        if told.status:
-            return failures.from_status(self.name, told.status, said, code=told.code, key_from=self._key_env)
+    def _broken(self, fault: Exception, scrub: Scrubber) -> Exception:
+        """What went wrong inside an answer that began well."""
+        if not isinstance(fault, Told):
+            if isinstance(fault, call.ERRORS):
+                return lost(fault, self.name, self._host, self._timeouts)
+            return FailedTry("broken", self.name, "the server sent something that is no answer")
+        said = scrub(fault.said)
+        if fault.status:
+            return failures.from_status(self.name, fault.status, said, code=fault.code, key_from=self._key_env)
         return ProviderFault("broken", f"{self.name}: the server broke off with an error ({said})")
 
     def _refused(self, answer: call.Answer, scrub: Scrubber) -> FailedTry | ProviderFault:
@@ -182,5 +184,4 @@ def _payloads(answer: call.Answer) -> Iterator[list[bytes]]:
     while data := answer.read():
         if payloads := decoder.feed(data):
             yield payloads
-    if payloads := decoder.end():
-        yield payloads
+    yield [payload for payload in decoder.end() if is_whole(payload)]

@@ -175,6 +175,23 @@ def test_an_answer_that_is_whole(answer: Raw) -> None:
     assert (outcome.text, outcome.reason, outcome.fault) == ("whole", "stop", None)
 
 
+ERROR = b'data: {"error":{"message":"oops","code":500}}\n\n'
+
+
+@pytest.mark.parametrize("after", [ERROR, b"data: {cut", b"data: nonsense\n\n"])
+def test_text_that_comes_together_with_a_fault_is_kept(after: bytes) -> None:
+    outcome = answer_with(Raw([CHUNK + after]))
+    assert outcome.text == "whole"
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "broken"
+
+
+@pytest.mark.parametrize("after", [ERROR, b"data: {cut", b"data: nonsense\n\n"])
+def test_what_goes_wrong_after_the_end_harms_nobody(after: bytes) -> None:
+    outcome = answer_with(Raw([CHUNK + STOP, after]))
+    assert (outcome.text, outcome.reason, outcome.fault) == ("whole", "stop", None)
+
+
 def test_a_server_that_never_ends_its_answer_is_not_waited_for() -> None:
     with ModelServer(lambda request: Raw([CHUNK, STOP, DONE, Stall()])) as server:
         running = Running(over_http(server.base_url))

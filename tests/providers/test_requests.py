@@ -87,6 +87,11 @@ def test_all_kinds_of_messages() -> None:
     ]
 
 
+def test_a_message_without_content_is_not_sent() -> None:
+    body = sent({}, UserMessage("hi"), AssistantMessage(thought="hm"), UserMessage("well?"))
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "user"]
+
+
 @pytest.mark.parametrize("vision", [True, False])
 def test_images(vision: bool) -> None:
     image = Image("aGk=", "image/png")
