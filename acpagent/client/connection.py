@@ -55,7 +55,7 @@ class Connection:
         self._reader: int | None = None
         self._ready = threading.Event()
         self.process = Process(command, cwd=cwd, env=env, on_stderr=on_stderr, on_exit=self._exited)
-        self.driver = _Driver(self.process.read_fd, self.process.write_fd, self, name="acpagent client")
+        self.driver = Driver(self.process.read_fd, self.process.write_fd, self, name="acpagent client")
         self.driver.start()
         self._ready.set()
 
@@ -179,12 +179,6 @@ class Connection:
         self._ready.wait()
         if not self.driver.ended.wait(_GRACE):
             self.driver.stop_reading()
-
-
-class _Driver(Driver):
-    def end_output(self) -> None:
-        """Write what is queued, then close the output; reading goes on."""
-        self._outbox.close()
 
 
 def missing(method: str, field: str) -> AgentFault:
