@@ -1,0 +1,73 @@
+"""The agent behind a command: a process of its own, and how its failures become messages and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from acpagent.cli.main import FAILED, USAGE
+from acpagent.client.callbacks import Permission
+from acpagent.client.client import Client
+from acpagent.client.faults import AgentEnded, AgentFault
+from acpagent.wire.codes import AUTH_REQUIRED
+
+STOPPED, CANCELLED = 3, 130
+
+# -P: the folder that the command is called in may hold modules of any name, which must not be imported.
+COMMAND = (sys.executable, "-P", "-m", "acpagent", "acp")
+
+_MARK = "[acpagent acp] "
+
+
+class UsageError(Exception):
+    """What was asked for cannot be; the text says what to do instead."""
+
+
+@contextmanager
+def running(
+    flags: Sequence[str] = (), permission: Permission | None = None, env: Mapping[str, str] | None = None
+) -> Iterator[Client]:
+    """An agent process for as long as the block lasts. What it said on stderr comes last, unless it ended by
+    itself: then the fault tells it. Raises as `Client.launch`."""
+    client = Client.launch([*COMMAND, *flags], permission=permission, env=env)
+    try:
+        with client:
+            yield client
+    except AgentEnded:
+        raise
+    except BaseException:
+        sys.stderr.write(client.stderr)
+        raise
+    sys.stderr.write(client.stderr)
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """Run a command; what it raises becomes a message on stderr and an exit code."""
+    try:
+        return command()
+    except UsageError as error:
+        return complain(str(error), USAGE)
+    except AgentEnded as fault:
+        if fault.exit_code == USAGE:
+            return complain(fault.stderr.replace(_MARK, "").strip(), USAGE)
+        return complain(fault.message, FAILED)
+    except AgentFault as fault:
+        return complain(fault.message, USAGE if fault.code == AUTH_REQUIRED else FAILED)
+    except TimeoutError as error:
+        return complain(str(error), FAILED)
+    except BrokenPipeError:
+        # Nobody reads any more; without this, Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return FAILED
+    except OSError as error:
+        return complain(f"the agent could not be started: {error}", FAILED)
+    except KeyboardInterrupt:
+        return complain("interrupted", CANCELLED)
+
+
+def complain(text: str, code: int) -> int:
+    """Say on stderr what is wrong; returns the exit code."""
+    sys.stderr.write(f"acpagent: {text}\n")
+    return code

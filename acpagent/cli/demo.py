@@ -1,0 +1,165 @@
+"""`acpagent demo`: a shipped script at work on a scratch project, through a real agent process."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from acpagent.cli import agent
+from acpagent.cli.agent import complain
+from acpagent.cli.main import FAILED, OK
+from acpagent.cli.show import TurnView
+from acpagent.cli.terminal import Terminal
+from acpagent.cli.watch import Watch
+from acpagent.client.permission import Option, PermissionRequest
+from acpagent.config import locate
+
+PROMPT = "A test of this project fails. Find out why, and repair it."
+
+_CONFIG = {
+    "providers": {"rehearsal": {"api": "scripted", "script": "demo.yaml"}},
+    "tool_approval": "ask",
+}
+_CART = '''\
+def total(prices, discount=0):
+    """The sum of the prices, less a discount in percent."""
+    return sum(prices) - discount
+'''
+_TEST = """\
+import unittest
+
+from cart import total
+
+
+class TotalTest(unittest.TestCase):
+    def test_full_price(self):
+        self.assertEqual(total([100, 50]), 150)
+
+    def test_discount(self):
+        self.assertEqual(total([100, 50], discount=10), 135)
+"""
+_EPILOG = """\
+The model is a script; the agent, its tools, the files and the commands are real. Needs no key and no network, and
+leaves nothing behind.
+
+exit codes: 0 the failing test was repaired, 1 it was not, 130 interrupted
+"""
+_THINK_SECONDS = 1.2
+
+
+class Scratch:
+    """A folder of its own for the project, the agent's home, and a `python3` that is the one running this."""
+
+    def __init__(self) -> None:
+        # Resolved: the temporary folder may be a symlink, and paths are shown.
+        self.path = os.path.realpath(tempfile.mkdtemp(prefix="acpagent-demo-"))
+        self.project = os.path.join(self.path, "project")
+        self.home = os.path.join(self.path, "home")
+        self._write("project/cart.py", _CART)
+        self._write("project/test_cart.py", _TEST)
+        self._write("home/config.yaml", json.dumps(_CONFIG))
+        self._write("bin/python3", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+        os.chmod(os.path.join(self.path, "bin/python3"), 0o755)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of the agent. No bytecode is written: a file edited within a second could be taken
+        for the old one."""
+        path = os.pathsep.join((os.path.join(self.path, "bin"), os.environ.get("PATH", os.defpath)))
+        return {**os.environ, "ACPAGENT_HOME": self.home, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _write(self, name: str, text: str) -> None:
+        path = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+class StandIn:
+    """Answers questions as somebody might who is watching."""
+
+    def __init__(self, view: TurnView) -> None:
+        self._view = view
+
+    def decide(self, request: PermissionRequest) -> Option | None:
+        """A command is allowed for the session, so that its second run asks nothing; anything else once."""
+        terminal = self._view.terminal
+        self._view.question(request, terminal)
+        terminal.pause(_THINK_SECONDS)
+        always = request.option("allow_always") if request.tool_call.get("kind") == "execute" else None
+        option = always or request.option("allow_once")
+        self._view.answered(option, terminal, " (the demo answers for you)")
+        return option
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command. Returns its exit code, see `--help`."""
+    options = _parser().parse_args(words)
+    return agent.guarded(lambda: _run(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="acpagent demo",
+        description="Watch a shipped script find and repair a failing test.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--keep", action="store_true", help="leave the scratch project where it is")
+    parser.add_argument(
+        "--slow", metavar="N", type=float, default=1.0, help="stretch the pauses; 0 for none (default: 1)"
+    )
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    scratch = Scratch()
+    try:
+        return _play(scratch, max(0.0, options.slow))
+    finally:
+        if options.keep:
+            sys.stdout.write(f"The project is in {scratch.project}\n")
+        else:
+            scratch.remove()
+
+
+def _play(scratch: Scratch, pace: float) -> int:
+    terminal = Terminal(sys.stdout, pace)
+    view = TurnView(terminal, scratch.project)
+    watch = Watch(view, StandIn(view).decide)
+    view.remark("acpagent demo: the model is a script, all the rest is real.")
+    view.remark(f"A small project was made in {scratch.project}")
+    view.prompt(PROMPT)
+    terminal.pause(_THINK_SECONDS)
+    with agent.running(permission=watch.permission, env=scratch.env) as client:
+        try:
+            stop = watch.run(client.open(scratch.project), PROMPT)
+        finally:
+            view.end()
+    if stop != "end_turn" or not _repaired(view):
+        return complain(f"the demo did not go as it should (the turn ended with {stop})", FAILED)
+    _say_what_is_next(view)
+    return OK
+
+
+def _repaired(view: TurnView) -> bool:
+    """Whether the tests failed first and passed last."""
+    runs = [call for call in view.calls.values() if call.kind == "execute"]
+    codes = [call.raw_output.get("exit_code") for call in runs]
+    return len(runs) > 1 and codes[0] == 1 and codes[-1] == 0 and runs[-1].status == "completed"
+
+
+def _say_what_is_next(view: TurnView) -> None:
+    config = locate.config_file(locate.home())
+    view.remark(f"That is all. To use it: name a model in {config}, and give your editor the command", "bold")
+    view.remark("`acpagent acp`. README.md has both, ready to paste.", "bold")

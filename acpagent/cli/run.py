@@ -1,0 +1,76 @@
+"""`acpagent run`: one prompt in one folder, shown as it happens."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from acpagent.cli import agent
+from acpagent.cli.agent import CANCELLED, STOPPED, UsageError
+from acpagent.cli.main import FAILED, OK
+from acpagent.cli.person import Nobody, Person
+from acpagent.cli.show import TurnView
+from acpagent.cli.terminal import Terminal
+from acpagent.cli.watch import Watch
+
+_EXITS = {
+    "end_turn": OK,
+    "max_tokens": STOPPED,
+    "max_turn_requests": STOPPED,
+    "refusal": STOPPED,
+    "cancelled": CANCELLED,
+}
+_EPILOG = """\
+Questions of the agent are asked on the terminal; without one they are answered no.
+The first Ctrl-C cancels the turn, a second one ends the command.
+
+exit codes:
+  0    the turn came to its end
+  1    the agent or the model failed
+  2    wrong usage or configuration, or no usable key
+  3    stopped: by the model's output limit, by limits.turn_requests, or because the model refused
+  130  cancelled
+"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command. Returns its exit code, see `--help`."""
+    options = _parser().parse_args(words)
+    return agent.guarded(lambda: _run(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="acpagent run",
+        description="Run one prompt and print what happens.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("prompt", metavar="PROMPT", help="what is to be done; - reads it from stdin")
+    parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder to work in (default: this one)")
+    parser.add_argument("--model", metavar="MODEL", help="provider/model, or either if it is unique")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    text = sys.stdin.read() if options.prompt == "-" else options.prompt
+    if not text.strip():
+        raise UsageError("the prompt is empty")
+    if not os.path.isdir(options.cwd):
+        raise UsageError(f"{options.cwd}: no such folder")
+    cwd = os.path.abspath(options.cwd)
+    view = TurnView(Terminal(sys.stdout), cwd)
+    someone = Person(view) if sys.stdin.isatty() else Nobody(view)
+    watch = Watch(view, someone.decide)
+    flags = ["--model", options.model] if options.model else []
+    with agent.running(flags, watch.permission) as client:
+        try:
+            stop = watch.run(client.open(cwd), text)
+        finally:
+            view.end()
+    view.end(stop)
+    someone.advise()
+    return _EXITS.get(stop, FAILED)

@@ -1,0 +1,250 @@
+"""A turn on a terminal: streamed text, a line for each tool call, diffs, the plan, questions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from acpagent.cli.diff import unified
+from acpagent.cli.terminal import Terminal, fitted
+from acpagent.client.permission import Option, PermissionRequest
+from acpagent.client.updates import MessageChunk, PlanUpdate, ToolUpdate, Update, dicts_of
+from acpagent.core.bounds import clean, one_line
+
+DIFF_LINES = 60
+OUTPUT_LINES = 16
+
+_FINAL = ("completed", "failed")
+_SIGNS = {"pending": ("·", "dim"), "in_progress": ("…", "cyan"), "completed": ("✓", "green"), "failed": ("✗", "red")}
+_DIFF_STYLES = {"@": "cyan", "-": "red", "+": "green", " ": "dim"}
+_BOXES = {"pending": ("[ ]", None), "in_progress": ("[>]", "bold"), "completed": ("[x]", "dim")}
+_LINE_SECONDS = 0.2
+_BLOCK_SECONDS = 0.5
+
+# Why a turn ended, where that is not simply its end.
+_STOPS = {
+    "cancelled": "Cancelled.",
+    "max_tokens": "The answer was cut off: the model reached its output limit.",
+    "max_turn_requests": "Stopped: this prompt used all the model calls that limits.turn_requests allows.",
+    "refusal": "The model refused to answer.",
+}
+
+
+class Call:
+    """A tool call as far as it was reported."""
+
+    __slots__ = ("content", "diffs_shown", "id", "kind", "raw_output", "status", "title")
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.title = "tool call"
+        self.kind = "other"
+        self.status = "pending"
+        self.content: list[dict[str, Any]] = []
+        self.raw_output: dict[str, Any] = {}
+        self.diffs_shown = False
+
+    def learn(self, update: ToolUpdate) -> None:
+        self.title = one_line(update.title or self.title, 200)
+        self.kind = update.tool_kind or self.kind
+        self.status = update.status or self.status
+        self.content = update.content or self.content
+        output = update.raw.get("rawOutput")
+        self.raw_output = output if isinstance(output, dict) else self.raw_output
+
+    @property
+    def diffs(self) -> list[dict[str, Any]]:
+        return [item for item in self.content if item.get("type") == "diff"]
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the text in its content."""
+        blocks = [item.get("content") for item in self.content if item.get("type") == "content"]
+        texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+        return clean("\n".join(text for text in texts if isinstance(text, str))).rstrip().split("\n")
+
+
+class TurnView:
+    """Shows the updates of a prompt as they come. `calls` holds the tool calls shown so far, oldest first.
+
+    On a live terminal the line of the newest call stays open and is written over as the call goes on.
+    """
+
+    def __init__(self, terminal: Terminal, cwd: str) -> None:
+        self.terminal = terminal
+        self.calls: dict[str, Call] = {}
+        self._cwd = cwd
+        self._block = ""
+        self._open: str | None = None
+        self._message: tuple[str, str | None] | None = None
+        self._table: dict[type[Update], Callable[[Any], None]] = {
+            MessageChunk: self._chunk,
+            ToolUpdate: self._tool,
+            PlanUpdate: self._plan,
+        }
+
+    def show(self, update: Update) -> None:
+        """Show an update; kinds that mean nothing on a terminal show nothing."""
+        function = self._table.get(type(update))
+        if function is not None:
+            function(update)
+
+    def prompt(self, text: str) -> None:
+        """What the person asks."""
+        self._begin("prompt")
+        self.terminal.line(f"{self.terminal.sign('›')} {clean(text).strip()}", "bold")
+
+    def question(self, request: PermissionRequest, terminal: Terminal) -> None:
+        """What the agent wants to do, and the answers on offer by number."""
+        if self._open == request.tool_call.get("toolCallId") and terminal is self.terminal:
+            self.terminal.start_over()
+            self._open = None
+        else:
+            self._begin("tool")
+        width = terminal.width
+        terminal.line(fitted(f"? {one_line(request.title, 200)}", width), "yellow")
+        for number, option in enumerate(request.options, 1):
+            terminal.line(fitted(f"    {number}  {one_line(option.name, 200)}", width))
+
+    def answered(self, option: Option | None, terminal: Terminal, by: str = "") -> None:
+        """Which answer was given."""
+        name = one_line(option.name, 200) if option else "Reject"
+        terminal.line(f"  {terminal.sign('→')} {name}{by}", "yellow")
+
+    def refused(self, request: PermissionRequest) -> None:
+        """A question that nobody was asked."""
+        self._begin("tool")
+        self.terminal.line(f"? {one_line(request.title, 200)}: refused, because there is nobody to ask", "yellow")
+
+    def remark(self, text: str, style: str = "dim") -> None:
+        """A line of our own."""
+        self._begin("remark")
+        self.terminal.line(text, style)
+
+    def end(self, stop: str = "end_turn") -> None:
+        """End what is being shown, and say why the turn stopped if that was before its end."""
+        self._close_line()
+        self.terminal.gap(0)
+        if stop != "end_turn":
+            self.remark(_STOPS.get(stop, f"Stopped: {stop}."), "yellow")
+
+    # -- messages
+
+    def _chunk(self, update: MessageChunk) -> None:
+        text = clean(update.text)
+        if update.role == "user" or not text:
+            return
+        style = "dim" if update.role == "thought" else None
+        if self._message != (update.role, update.message_id):
+            text = text.lstrip("\n")
+            if not text.strip():
+                return
+            self._begin("text", (update.role, update.message_id))
+            if style and not self.terminal.live:
+                self.terminal.write("[thought] ")
+        self.terminal.say(text, style)
+
+    # -- tool calls
+
+    def _tool(self, update: ToolUpdate) -> None:
+        call = self.calls.setdefault(update.id, Call(update.id))
+        call.learn(update)
+        if call.kind == "think" and call.status != "failed":
+            return  # what it brings is the plan, which is shown by itself
+        if call.status in _FINAL:
+            self._end(call)
+        elif call.diffs and not call.diffs_shown:
+            self._begin("tool")
+            self.terminal.line(self._title(call))
+            self._diffs(call)
+        elif self.terminal.live and (self._open == call.id or update.begins):
+            self._open_line(call)
+
+    def _open_line(self, call: Call) -> None:
+        if self._open == call.id:
+            self.terminal.start_over()
+        else:
+            self._begin("tool")
+        self._open = call.id
+        last = call.lines[-1].strip() if call.status == "in_progress" else ""
+        self.terminal.write(self._title(call, last))
+
+    def _end(self, call: Call) -> None:
+        if self._open == call.id:
+            self.terminal.start_over()
+            self._open = None
+        else:
+            self._begin("tool")
+        self.terminal.line(self._title(call))
+        if call.diffs and not call.diffs_shown:
+            self._diffs(call)
+        if call.kind == "execute" or call.status == "failed":
+            self._output(call)
+        self.terminal.pause(_LINE_SECONDS)
+
+    def _title(self, call: Call, last: str = "") -> str:
+        sign, style = _SIGNS.get(call.status, _SIGNS["pending"])
+        width = self.terminal.width - 2
+        title = fitted(call.title, width) if self.terminal.live else call.title
+        if last:
+            room = width - len(title) - 2
+            last = f"  {fitted(last, room)}" if room > 10 else ""
+        sign = self.terminal.paint(self.terminal.sign(sign), style)
+        return f"{sign} {title}{self.terminal.paint(last, 'dim')}"
+
+    def _diffs(self, call: Call) -> None:
+        call.diffs_shown = True
+        for diff in call.diffs:
+            old, new = diff.get("oldText"), diff.get("newText")
+            lines = unified(old if isinstance(old, str) else None, new if isinstance(new, str) else "")
+            if len(call.diffs) > 1:
+                self.terminal.line(f"    {self._relative(str(diff.get('path', '')))}", "bold")
+            for kind, text in lines[:DIFF_LINES]:
+                shown = text if kind == "@" else f"{kind}{text}"
+                self.terminal.line(self._cut(f"    {shown}"), _DIFF_STYLES[kind])
+            if len(lines) > DIFF_LINES:
+                self.terminal.line(f"    ({len(lines) - DIFF_LINES} more lines)", "dim")
+        self.terminal.pause(_BLOCK_SECONDS)
+
+    def _output(self, call: Call) -> None:
+        lines = call.lines
+        bar = self.terminal.sign("│")
+        if len(lines) > OUTPUT_LINES:
+            self.terminal.line(f"  {bar} ({len(lines) - OUTPUT_LINES + 1} lines before)", "dim")
+            lines = lines[1 - OUTPUT_LINES :]
+        for line in lines:
+            if line or len(lines) > 1:
+                self.terminal.line(self._cut(f"  {bar} {line}".rstrip()), "dim")
+
+    # -- the plan
+
+    def _plan(self, update: PlanUpdate) -> None:
+        self._begin("plan")
+        for entry in dicts_of(update.raw, "entries"):
+            box, style = _BOXES.get(str(entry.get("status")), _BOXES["pending"])
+            self.terminal.line(self._cut(f"  {box} {one_line(str(entry.get('content', '')), 200)}"), style)
+        self.terminal.pause(_BLOCK_SECONDS)
+
+    # -- lines and blocks
+
+    def _begin(self, block: str, message: tuple[str, str | None] | None = None) -> None:
+        """Start a line of a kind of block; an empty line parts it from another kind, or another message."""
+        self._close_line()
+        self.terminal.gap(0 if block == self._block and message is None else 1)
+        self._block, self._message = block, message
+
+    def _close_line(self) -> None:
+        """Whatever call has the open line: the line stays as it is."""
+        self.terminal.finish()
+        if self._open is not None:
+            self.terminal.line()
+            self._open = None
+        self._message = None
+
+    def _cut(self, line: str) -> str:
+        line = line.expandtabs(4)
+        return fitted(line, self.terminal.width) if self.terminal.live else line
+
+    def _relative(self, path: str) -> str:
+        return one_line(os.path.relpath(path, self._cwd) if path.startswith(self._cwd + "/") else path, 200)

@@ -1,0 +1,144 @@
+"""Watching one prompt: its updates, the agent's questions and the person's Ctrl-C, in the order they belong."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from acpagent.cli.show import TurnView
+from acpagent.client.permission import Option, PermissionRequest
+from acpagent.client.session import Session
+from acpagent.client.turn import Turn
+from acpagent.client.updates import Update
+
+Decide = Callable[[PermissionRequest], Option | None]
+
+# How long a question may take to learn that its turn was cancelled.
+_WITHDRAWAL_SECONDS = 2.0
+
+
+class Question:
+    """A question that waits on a thread of the client until the main thread has the answer; None refuses."""
+
+    __slots__ = ("_answer", "_answered", "request")
+
+    def __init__(self, request: PermissionRequest) -> None:
+        self.request = request
+        self._answer: Option | None = None
+        self._answered = threading.Event()
+
+    def answer(self, option: Option | None) -> None:
+        self._answer = option
+        self._answered.set()
+
+    def wait(self) -> Option | None:
+        self._answered.wait()
+        return self._answer
+
+
+class _Ended:
+    """The last thing of a turn; `fault` is what its updates ended with, if it was no answer."""
+
+    __slots__ = ("fault",)
+
+    def __init__(self, fault: BaseException | None) -> None:
+        self.fault = fault
+
+
+class Watch:
+    """Shows one prompt after another in `view`; `decide` answers questions, on the thread that calls `run`.
+
+    Everything comes through one queue, `_inbox`. A question is put when the agent asks, which may be before
+    the updates ahead of it were taken, so it waits until its tool call has been shown.
+    """
+
+    def __init__(self, view: TurnView, decide: Decide) -> None:
+        self._view = view
+        self._decide = decide
+        self._inbox: queue.SimpleQueue[Update | Question | _Ended] = queue.SimpleQueue()
+        self._questions: list[Question] = []
+        self._deciding = False
+
+    def permission(self, request: PermissionRequest) -> Option | None:
+        """The callback for `Client.launch`."""
+        question = Question(request)
+        self._inbox.put(question)
+        return question.wait()
+
+    def run(self, session: Session, text: str) -> str:
+        """Prompt, and show all that follows; returns the stop reason.
+
+        The first Ctrl-C cancels the turn, the next one raises KeyboardInterrupt. Raises what a turn raises.
+        """
+        turn = session.prompt(text)
+        with self._heeding_interrupts(turn):
+            threading.Thread(target=self._take_updates, args=(turn,), name="acpagent updates", daemon=True).start()
+            while not isinstance(item := self._inbox.get(), _Ended):
+                if isinstance(item, Question):
+                    self._questions.append(item)
+                else:
+                    self._view.show(item)
+                self._ask_what_is_shown(turn)
+        for question in self._questions:
+            question.answer(None)
+        self._questions.clear()
+        if item.fault is not None:
+            raise item.fault
+        return turn.wait()
+
+    def _take_updates(self, turn: Turn) -> None:
+        fault: BaseException | None = None
+        try:
+            for update in turn:
+                self._inbox.put(update)
+        except Exception as error:
+            fault = error
+        self._inbox.put(_Ended(fault))
+
+    def _ask_what_is_shown(self, turn: Turn) -> None:
+        while self._questions:
+            call_id = self._questions[0].request.tool_call.get("toolCallId")
+            if call_id in turn.tool_calls and call_id not in self._view.calls:
+                return  # its call is on the way
+            self._ask(self._questions.pop(0), turn)
+
+    def _ask(self, question: Question, turn: Turn) -> None:
+        request, option = question.request, None
+        try:
+            self._deciding = True
+            if not request.withdrawn.is_set() and not turn.cancelled:
+                option = self._decide(request)
+        except KeyboardInterrupt:
+            # The cancel is on its way and answers the question; a refusal must not be quicker.
+            request.withdrawn.wait(_WITHDRAWAL_SECONDS)
+        finally:
+            self._deciding = False
+            question.answer(option)
+
+    @contextmanager
+    def _heeding_interrupts(self, turn: Turn) -> Iterator[None]:
+        """Ctrl-C cancels the turn, on a thread of its own: a signal handler can wait for no lock."""
+        wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        seen: list[int] = []
+
+        def on_interrupt(number: int, frame: FrameType | None) -> None:
+            seen.append(number)
+            wanted.put(True)
+            if len(seen) > 1 or self._deciding:
+                raise KeyboardInterrupt
+
+        def heed() -> None:
+            if wanted.get():
+                turn.cancel()
+
+        before = signal.signal(signal.SIGINT, on_interrupt)
+        threading.Thread(target=heed, name="acpagent interrupts", daemon=True).start()
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+            wanted.put(False)
