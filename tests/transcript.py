@@ -43,6 +43,8 @@ class Transcript:
 
     def ended(self) -> None:
         """No more will come; an unterminated line counts."""
+        if self._rest[">"]:
+            self.sent(b"\n")
         if self._rest["<"]:
             self.received(b"\n")
 
@@ -103,6 +105,6 @@ class Transcript:
 def _object(line: bytes) -> Message | None:
     try:
         value = json.loads(line.decode("utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
