@@ -13,6 +13,7 @@ from acpagent.providers.chat_errors import Told, read_error
 from acpagent.providers.surrogates import Joiner, repair
 
 Reason = Literal["stop", "calls", "length", "refusal"]
+DONE = b"[DONE]"
 
 # Every other word ends the answer normally.
 _REASONS: dict[str, Reason] = {
@@ -24,9 +25,6 @@ _REASONS: dict[str, Reason] = {
     "safety": "refusal",
 }
 _FAILURES = frozenset({"error", "insufficient_system_resource"})
-
-
-DONE = b"[DONE]"
 
 
 class Unreadable(Exception):
