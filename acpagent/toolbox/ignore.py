@@ -5,20 +5,39 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from acpagent.core import files
 from acpagent.core.files import NotText
 
 _RULE_BYTES = 1 << 20
+_BELOW = "ps_d"  # the library's name for the slash that ends the directory a pattern matched
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of rules. The library also lets a pattern match all that is below a directory; that part of its
+    answer is left out, because whoever walks never gets there."""
+
+    pattern: GitIgnoreSpecPattern
+    directories_only: bool
+
+    def verdict(self, inside: str, is_directory: bool) -> bool | None:
+        """True for ignored, False for kept, None for no say."""
+        if self.directories_only and not is_directory:
+            return None
+        found = self.pattern.match_file(inside)
+        if found is None or found.match.groupdict().get(_BELOW) is not None:
+            return None
+        return self.pattern.include
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """The rules of one file; they see paths relative to `directory`."""
+    """The rules of one file, the last line first; they see paths relative to `directory`."""
 
     directory: str
-    spec: GitIgnoreSpec
+    lines: tuple[_Line, ...]
 
 
 class Ignored:
@@ -59,9 +78,10 @@ class Ignored:
         decides; in it, the last line that matches."""
         for level in reversed(self._levels):
             inside = path[len(level.directory.rstrip("/")) + 1 :]
-            verdict = level.spec.check_file(f"{inside}/" if is_directory else inside).include
-            if verdict is not None:
-                return verdict
+            for line in level.lines:
+                verdict = line.verdict(inside, is_directory)
+                if verdict is not None:
+                    return verdict
         return False
 
 
@@ -90,26 +110,21 @@ def _first_line(path: str) -> str:
 
 
 def _level(directory: str, rules: str) -> tuple[_Level, ...]:
-    lines = [line for line in _lines(rules) if line.strip() and not line.startswith("#")]
-    spec = _spec(lines)
-    return (_Level(directory, spec),) if spec is not None else ()
+    lines = [line for text in reversed(_lines(rules)) if (line := _line(text)) is not None]
+    return (_Level(directory, tuple(lines)),) if lines else ()
 
 
-def _spec(lines: list[str]) -> GitIgnoreSpec | None:
-    if not lines:
+def _line(text: str) -> _Line | None:
+    """A line of rules; None for a comment, a blank, and what git would ignore as well."""
+    text = text if text.endswith("\\ ") else text.rstrip()
+    bare = text.removesuffix("/")
+    if bare in ("", "!") or bare.startswith("#"):
         return None
     try:
-        return GitIgnoreSpec.from_lines(lines)
-    except ValueError:  # a line that git would ignore as well
-        return GitIgnoreSpec.from_lines([line for line in lines if _valid(line)])
-
-
-def _valid(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line])
+        pattern = GitIgnoreSpecPattern(bare)
     except ValueError:
-        return False
-    return True
+        return None
+    return None if pattern.include is None else _Line(pattern, bare != text)
 
 
 def _lines(path: str) -> list[str]:

@@ -68,9 +68,9 @@ class Texts:
             return files.encode(raw, like)
         except UnicodeEncodeError as error:
             letter = f"U+{ord(error.object[error.start]):04X}"
-            raise ToolRefusal(
-                f"{name(self._ctx, path)} is {error.encoding}, which has no {letter}."
-            ) from None
+            encoding = like.encoding if like else "utf-8"
+            called = name(self._ctx, path)
+            raise ToolRefusal(f"{called} is {encoding}, which has no {letter}.") from None
 
     def write(self, path: str, raw: str, base: TextFile | None) -> None:
         """Put `raw` where `base` was (None: where nothing was), in the encoding of `base`. Refused if something

@@ -51,11 +51,24 @@ def run(command: str, timeout: float | None = 20, scope: Scope | None = None) ->
 
 def alive(group: int) -> list[str]:
     """The members of a process group that are not dead."""
-    listing = subprocess.run(
-        ["ps", "-A", "-o", "pgid=,stat=,args="], capture_output=True, text=True, check=True
-    )
-    rows = [line.split(None, 2) for line in listing.stdout.splitlines()]
-    return [row[2] for row in rows if int(row[0]) == group and not row[1].startswith("Z")]
+    return [line for line in processes() if line.split()[0] == str(group) and line.split()[1] != "Z"]
+
+
+def processes() -> list[str]:
+    """Group, state and name of every process."""
+    if not os.path.isdir("/proc/self"):
+        listing = ["ps", "-A", "-o", "pgid=,state=,comm="]
+        return subprocess.run(listing, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat") as status:
+                name, _, rest = status.read().rpartition(")")
+        except OSError:
+            continue
+        state, _, group = rest.split()[:3]
+        found.append(f"{group} {state} {name}")
+    return found
 
 
 class Background:

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acpagent.core.toolcalls import ToolRefusal
+from acpagent.toolbox import arguments
+from acpagent.toolbox.registry import Registry, builtin_tools
+
+SCHEMA = arguments.closed(
+    {
+        "name": arguments.STRING,
+        "count": {"type": "integer", "minimum": 1, "maximum": 9},
+        "ratio": {"type": "number", "minimum": 0},
+        "flag": arguments.FLAG,
+        "kind": {"type": "string", "enum": ["a", "b"]},
+        "items": {"type": "array", "items": arguments.closed({"n": arguments.COUNT}, "n")},
+    },
+    "name",
+)
+
+
+def test_the_tools_and_their_order():
+    registry = Registry(reversed(builtin_tools()))
+    names = [spec.name for spec in registry.specs()]
+    assert names == ["bash", "edit_file", "glob", "grep", "list_dir", "read_file", "todo_write", "write_file"]
+    assert registry.specs() == Registry(builtin_tools()).specs()
+    assert registry.get("none") is None
+    assert {name for name in names if registry.get(name).reads_only} == {
+        "glob",
+        "grep",
+        "list_dir",
+        "read_file",
+        "todo_write",
+    }
+
+
+def test_what_the_model_is_told_is_short_and_closed():
+    specs = Registry(builtin_tools()).specs()
+    told = json.dumps([[spec.name, spec.description, spec.schema] for spec in specs], separators=(",", ":"))
+    assert len(told) < 6000
+    for spec in specs:
+        assert spec.schema["additionalProperties"] is False
+        assert set(spec.schema["required"]) <= set(spec.schema["properties"])
+
+
+def test_two_tools_of_one_name_are_an_error():
+    with pytest.raises(ValueError, match="two tools are named"):
+        Registry([*builtin_tools(), *builtin_tools()])
+
+
+def test_arguments_are_checked_before_the_tool_sees_them(bench):
+    for tool, given_, words in (
+        ("read_file", {}, "path is missing"),
+        ("read_file", {"file_path": "x"}, "no argument file_path; it takes path, line?, limit?"),
+        ("read_file", {"path": ["x"]}, "path must be a string"),
+        ("read_file", {"path": "x", "line": 0}, "line must be an integer of at least 1"),
+        ("bash", {"command": "ls", "timeout_seconds": 1e9}, "at least 1 and at most 3600"),
+        (
+            "todo_write",
+            {"todos": [{"content": "x", "status": "done"}]},
+            "todos[0].status must be one of pending",
+        ),
+        (
+            "todo_write",
+            {"todos": [{"content": "x", "status": "pending", "activeForm": "y"}]},
+            "todos[0].activeForm",
+        ),
+    ):
+        assert words in bench.refusal(tool, **given_)
+
+
+@pytest.mark.parametrize(
+    ("given_", "read"),
+    [
+        ({"count": "3"}, {"count": 3}),
+        ({"count": 3.0}, {"count": 3}),
+        ({"ratio": "2"}, {"ratio": 2}),
+        ({"ratio": 0.5}, {"ratio": 0.5}),
+        ({"flag": "True"}, {"flag": True}),
+        ({"flag": None, "count": None}, {}),
+        ({"items": [{"n": "1"}, {"n": 2}]}, {"items": [{"n": 1}, {"n": 2}]}),
+    ],
+)
+def test_what_is_meant_is_taken(given_, read):
+    assert arguments.check("t", SCHEMA, {"name": "x", **given_}) == {"name": "x", **read}
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {"name": None}, {"name": 1}, {"name": "\ud800"}, {"count": True}, {"count": "x"}, {"count": 1.5}, {"count": 10},
+        {"count": "9" * 30}, {"ratio": -1}, {"ratio": float("nan")}, {"ratio": float("inf")}, {"ratio": "1e3"},
+        {"flag": 1}, {"flag": "yes"}, {"kind": "c"}, {"items": {}}, {"items": [1]}, {"items": [{}]}, {"extra": 1},
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(given_):
+    with pytest.raises(ToolRefusal) as refused:
+        arguments.check("t", SCHEMA, {"name": "x", **given_})
+    assert next(iter(given_)) in str(refused.value)
+
+
+VALUES = st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=2)
+
+
+@given(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "other" * 50]), VALUES))
+def test_any_arguments_are_taken_or_refused(given_):
+    try:
+        arguments.check("t", SCHEMA, given_)
+    except ToolRefusal as refusal:
+        words = str(refusal)
+    else:
+        words = ""
+    assert len(words) < 200
