@@ -97,15 +97,33 @@ def serve(home: str, options: Options, known: startup.Startup) -> NoReturn:
     connection = Connection(known, _methods_maker(home, options))
     driver = Driver(read_fd, write_fd, connection, name=NAME, check=_check(), trace=_trace())
     connection.attach(driver)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: driver.stop_reading())  # TRN-14: the same road as the end of input
     driver.start()
+    _end_on_signals(driver)
     threading.Thread(target=_warm_up, args=(connection,), name="acpagent-warm-up", daemon=True).start()
     driver.ended.wait()
     connection.shut_down(time.monotonic() + SHUTDOWN_SECONDS)
     sys.stderr.flush()
     # A helper thread that is stuck in a system call must not keep the process alive.
     os._exit(0)
+
+
+def _end_on_signals(driver: Driver) -> None:
+    """Signals take the same road as the end of input (TRN-14).
+
+    A handler alone is not enough: the system may deliver a signal to another thread, and a main thread that waits
+    on a lock would not notice. The byte is written whichever thread it hits; a thread of its own waits for it.
+    """
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+
+    def wait() -> None:
+        os.read(read_end, 1)
+        driver.stop_reading()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+    threading.Thread(target=wait, name="acpagent-signals", daemon=True).start()
 
 
 def _methods_maker(home: str, options: Options) -> Callable[[Connection], Methods]:

@@ -161,5 +161,8 @@ def _repaired(view: TurnView) -> bool:
 
 def _say_what_is_next(view: TurnView) -> None:
     config = locate.config_file(locate.home())
-    view.remark(f"That is all. To use it: name a model in {config}, and give your editor the command", "bold")
-    view.remark("`acpagent acp`. README.md has both, ready to paste.", "bold")
+    view.remark(
+        f"That was a real turn. To have one with a model of yours, describe it in {config} and give your editor the"
+        " command `acpagent acp`; README.md shows how.",
+        "bold",
+    )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from acpagent.cli.diff import unified
+from acpagent.cli.openlines import OpenLines
 from acpagent.cli.terminal import Terminal, fitted
 from acpagent.client.permission import Option, PermissionRequest
 from acpagent.client.updates import MessageChunk, PlanUpdate, ToolUpdate, Update, dicts_of
@@ -16,7 +17,12 @@ DIFF_LINES = 60
 OUTPUT_LINES = 16
 
 _FINAL = ("completed", "failed")
-_SIGNS = {"pending": ("·", "dim"), "in_progress": ("…", "cyan"), "completed": ("✓", "green"), "failed": ("✗", "red")}
+_SIGNS = {
+    "pending": ("·", "dim"),
+    "in_progress": ("…", "cyan"),
+    "completed": ("✓", "green"),
+    "failed": ("✗", "red"),
+}
 _DIFF_STYLES = {"@": "cyan", "-": "red", "+": "green", " ": "dim"}
 _BOXES = {"pending": ("[ ]", None), "in_progress": ("[>]", "bold"), "completed": ("[x]", "dim")}
 _LINE_SECONDS = 0.2
@@ -68,7 +74,7 @@ class Call:
 class TurnView:
     """Shows the updates of a prompt as they come. `calls` holds the tool calls shown so far, oldest first.
 
-    On a live terminal the line of the newest call stays open and is written over as the call goes on.
+    On a live terminal the lines of calls that run stay open and are written over as the calls go on.
     """
 
     def __init__(self, terminal: Terminal, cwd: str) -> None:
@@ -76,7 +82,7 @@ class TurnView:
         self.calls: dict[str, Call] = {}
         self._cwd = cwd
         self._block = ""
-        self._open: str | None = None
+        self._open = OpenLines(terminal)
         self._message: tuple[str, str | None] | None = None
         self._table: dict[type[Update], Callable[[Any], None]] = {
             MessageChunk: self._chunk,
@@ -97,13 +103,14 @@ class TurnView:
 
     def question(self, request: PermissionRequest, terminal: Terminal) -> None:
         """What the agent wants to do, and the answers on offer by number."""
-        if self._open == request.tool_call.get("toolCallId") and terminal is self.terminal:
-            self.terminal.start_over()
-            self._open = None
+        width = terminal.width
+        call_id = str(request.tool_call.get("toolCallId"))
+        title = fitted(f"? {one_line(request.title, 200)}", width)
+        if terminal is self.terminal and call_id in self._open and len(self._open) == 1:
+            self._open.settle(call_id, terminal.paint(title, "yellow"))
         else:
             self._begin("tool")
-        width = terminal.width
-        terminal.line(fitted(f"? {one_line(request.title, 200)}", width), "yellow")
+            terminal.line(title, "yellow")
         for number, option in enumerate(request.options, 1):
             terminal.line(fitted(f"    {number}  {one_line(option.name, 200)}", width))
 
@@ -115,12 +122,15 @@ class TurnView:
     def refused(self, request: PermissionRequest) -> None:
         """A question that nobody was asked."""
         self._begin("tool")
-        self.terminal.line(f"? {one_line(request.title, 200)}: refused, because there is nobody to ask", "yellow")
+        self.terminal.line(
+            f"? {one_line(request.title, 200)}: refused, because there is nobody to ask", "yellow"
+        )
 
     def remark(self, text: str, style: str = "dim") -> None:
-        """A line of our own."""
+        """Something that the command says itself."""
         self._begin("remark")
-        self.terminal.line(text, style)
+        self.terminal.say(text, style)
+        self.terminal.line()
 
     def end(self, stop: str = "end_turn") -> None:
         """End what is being shown, and say why the turn stopped if that was before its end."""
@@ -158,25 +168,21 @@ class TurnView:
             self._begin("tool")
             self.terminal.line(self._title(call))
             self._diffs(call)
-        elif self.terminal.live and (self._open == call.id or update.begins):
-            self._open_line(call)
-
-    def _open_line(self, call: Call) -> None:
-        if self._open == call.id:
-            self.terminal.start_over()
-        else:
-            self._begin("tool")
-        self._open = call.id
-        last = call.lines[-1].strip() if call.status == "in_progress" else ""
-        self.terminal.write(self._title(call, last))
+        elif self.terminal.live and (call.id in self._open or update.begins):
+            if not self._open:
+                self._begin("tool")
+            last = call.lines[-1].strip() if call.status == "in_progress" else ""
+            self._open.put(call.id, self._title(call, last))
 
     def _end(self, call: Call) -> None:
-        if self._open == call.id:
-            self.terminal.start_over()
-            self._open = None
+        tells_more = (
+            call.kind == "execute" or call.status == "failed" or (call.diffs and not call.diffs_shown)
+        )
+        if call.id in self._open and (len(self._open) == 1 or not tells_more):
+            self._open.settle(call.id, self._title(call))
         else:
             self._begin("tool")
-        self.terminal.line(self._title(call))
+            self.terminal.line(self._title(call))
         if call.diffs and not call.diffs_shown:
             self._diffs(call)
         if call.kind == "execute" or call.status == "failed":
@@ -194,6 +200,7 @@ class TurnView:
         return f"{sign} {title}{self.terminal.paint(last, 'dim')}"
 
     def _diffs(self, call: Call) -> None:
+        """What the call changes, told once: it is in every later report too."""
         call.diffs_shown = True
         for diff in call.diffs:
             old, new = diff.get("oldText"), diff.get("newText")
@@ -235,11 +242,8 @@ class TurnView:
         self._block, self._message = block, message
 
     def _close_line(self) -> None:
-        """Whatever call has the open line: the line stays as it is."""
         self.terminal.finish()
-        if self._open is not None:
-            self.terminal.line()
-            self._open = None
+        self._open.close()
         self._message = None
 
     def _cut(self, line: str) -> str:

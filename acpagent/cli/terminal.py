@@ -97,11 +97,12 @@ class Terminal:
         self.finish()
         self._put("\n" * (lines + 1 - self._newlines), None)
 
-    def start_over(self) -> None:
-        """Empty the line the cursor is in. Only for a live terminal."""
-        self._stream.write("\r\x1b[K")
-        self._column = 0
-        self._newlines = 1
+    def rewrite(self, above: int, text: str) -> None:
+        """Write over the line `above` rows over the cursor, which then is where it was, or at the end of `text`
+        for 0. Only for a live terminal."""
+        up, down = (f"\x1b[{above}A", f"\x1b[{above}B") if above else ("", "")
+        self._stream.write(f"{up}\r\x1b[K{text}{down}")
+        self._stream.flush()
 
     def entered(self) -> None:
         """The person hit Enter: the cursor is at the start of a line."""

@@ -76,7 +76,9 @@ class Watch:
         """
         turn = session.prompt(text)
         with self._heeding_interrupts(turn):
-            threading.Thread(target=self._take_updates, args=(turn,), name="acpagent updates", daemon=True).start()
+            threading.Thread(
+                target=self._take_updates, args=(turn,), name="acpagent updates", daemon=True
+            ).start()
             while not isinstance(item := self._inbox.get(), _Ended):
                 if isinstance(item, Question):
                     self._questions.append(item)
