@@ -338,6 +338,7 @@ class SessionMachine(StateMachine):
         """Hold the response of a turn that was not cancelled, answer for other work, then rebuild."""
         work, held = self.record.work, None
         if isinstance(work, Turn) and isinstance(outcome, TurnOutcome) and not work.scope.cancelled:
+            self._report_unused(work)
             held = Held(work.request.reply, outcome)
         else:
             self._conclude(outcome)
