@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -61,12 +62,17 @@ class ConnectionLane:
                 return
         job.withdraw()
 
-    def close(self) -> None:
-        """Take no more; what has not begun is answered -32800 (CAN-20)."""
+    def close(self, deadline: float) -> None:
+        """Take no more. What is queued is still done (TRN-11) until `deadline` (monotonic seconds); the rest is
+        answered -32800 (CAN-20)."""
         with self._changed:
             self._closed = True
-            left, self._jobs = list(self._jobs), deque()
             self._changed.notify()
+            thread = self._thread
+        if thread is not None:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        with self._changed:
+            left, self._jobs = list(self._jobs), deque()
         for job in left:
             job.withdraw()
 

@@ -81,7 +81,7 @@ class Methods:
             prompting.cancel(self, notification.params)
 
     def shut_down(self, deadline: float) -> None:
-        """Close every session, then the store."""
-        self.lane.close()
+        """Close every session and let the lane finish meanwhile; then the store."""
         self.registry.close_all(lambda: deadline - time.monotonic())
+        self.lane.close(deadline)
         self._finish(deadline)
