@@ -19,7 +19,7 @@ from acpagent.runtime.commands.table import CommandTable
 from acpagent.runtime.session import loadout
 from acpagent.runtime.session.instructions import SYSTEM_PROMPT
 from acpagent.runtime.session.loadout import Loadout
-from acpagent.runtime.session.services import Limits, Services
+from acpagent.runtime.session.services import Limits, Observer, Services
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
 from acpagent.toolbox.registry import builtin_tools
@@ -43,7 +43,13 @@ class Assembly:
     Raises `OurFault` for a configuration that cannot be used.
     """
 
-    def __init__(self, home: str, flags: Flags, report: Callable[[str, BaseException], None]) -> None:
+    def __init__(
+        self,
+        home: str,
+        flags: Flags,
+        report: Callable[[str, BaseException], None],
+        observe: Observer | None = None,
+    ) -> None:
         self._home = home
         try:
             self._settings = settings.load(home)
@@ -60,6 +66,7 @@ class Assembly:
             limits=_limits(self._settings),
             defaults=_defaults(self._settings, flags),
             report=report,
+            observe=observe,
             hidden_env=_hidden_env(self._settings),
         )
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from acpagent.acp.v1.methods import Methods
+    from acpagent.acp.v1.trace import Trace
+    from acpagent.runtime.session.services import Observer
 
 PROFILES = ("economy", "balanced", "delivery")
 # One absolute deadline for everything that has to end (TRN-12).
@@ -35,8 +37,9 @@ Serves one editor over stdin and stdout; remarks go to stderr.
   --profile PROFILE    the work mode new sessions start with: economy, balanced or delivery
   --require-provider   exit 1 at once if no model provider is configured
 
-Environment: ACPAGENT_HOME (settings and sessions), ACPAGENT_TRACE=FILE (every line of the protocol, redacted),
-ACPAGENT_VALIDATE=all (check every outgoing message where it is made).
+Environment: ACPAGENT_HOME (settings and sessions), ACPAGENT_LOG=debug (what sessions go through, on stderr),
+ACPAGENT_TRACE=FILE (the same and every line of the protocol, redacted), ACPAGENT_VALIDATE=all (check every
+outgoing message where it is made).
 """
 
 
@@ -82,20 +85,21 @@ def run(words: Sequence[str]) -> int:
         options = parse(words)
         home = locate.home()
         known = startup.read(home, options.model)
+        trace = _trace()
     except (UsageError, ConfigError) as error:
         sys.stderr.write(f"[{NAME}] {error}\n")
         return 2
     if options.require_provider and not known.configured:
         sys.stderr.write(f"[{NAME}] no model provider is configured; describe one in {locate.config_file(home)}\n")
         return 1
-    serve(home, options, known)
+    serve(home, options, known, trace)
 
 
-def serve(home: str, options: Options, known: startup.Startup) -> NoReturn:
+def serve(home: str, options: Options, known: startup.Startup, trace: Trace | None = None) -> NoReturn:
     """Take stdin and stdout and speak the protocol on them; ends the process."""
     read_fd, write_fd = stdio.capture()
-    connection = Connection(known, _methods_maker(home, options))
-    driver = Driver(read_fd, write_fd, connection, name=NAME, check=_check(), trace=_trace())
+    connection = Connection(known, _methods_maker(home, options, _observer(trace)))
+    driver = Driver(read_fd, write_fd, connection, name=NAME, check=_check(), trace=trace)
     connection.attach(driver)
     driver.start()
     _end_on_signals(driver)
@@ -126,7 +130,7 @@ def _end_on_signals(driver: Driver) -> None:
     threading.Thread(target=wait, name="acpagent-signals", daemon=True).start()
 
 
-def _methods_maker(home: str, options: Options) -> Callable[[Connection], Methods]:
+def _methods_maker(home: str, options: Options, observe: Observer | None) -> Callable[[Connection], Methods]:
     def make(connection: Connection) -> Methods:
         from acpagent.acp.v1.host import AcpHost
         from acpagent.acp.v1.log import report
@@ -134,7 +138,7 @@ def _methods_maker(home: str, options: Options) -> Callable[[Connection], Method
         from acpagent.assembly import Assembly, Flags
         from acpagent.runtime.session.registry import Registry
 
-        assembly = Assembly(home, Flags(options.model, options.profile), report)
+        assembly = Assembly(home, Flags(options.model, options.profile), report, observe)
         registry = Registry(assembly.services, lambda session_id, lock: AcpHost(session_id, lock, connection.driver))
         return Methods(connection, registry, assembly.has_credentials, assembly.finish)
 
@@ -163,10 +167,27 @@ def _check() -> Any:
     return check
 
 
-def _trace() -> Any:
+def _trace() -> Trace | None:
     path = os.environ.get("ACPAGENT_TRACE")
     if not path:
         return None
     from acpagent.acp.v1.trace import Trace
 
-    return Trace(path)
+    try:
+        return Trace(path)
+    except OSError as error:
+        raise UsageError(f"ACPAGENT_TRACE: the file cannot be written: {error.strerror}") from None
+
+
+def _observer(trace: Trace | None) -> Observer | None:
+    """Who sees the events of the sessions' machines: the trace, the log, both or nobody."""
+    if os.environ.get("ACPAGENT_LOG") != "debug":
+        return None if trace is None else trace.machine
+    from acpagent.acp.v1.log import debug_machine
+
+    def observe(session_id: str, event: str, state: str) -> None:
+        debug_machine(session_id, event, state)
+        if trace is not None:
+            trace.machine(session_id, event, state)
+
+    return observe

@@ -12,6 +12,11 @@ def log(text: str) -> None:
     diagnostics.say(NAME, text)
 
 
+def debug_machine(session_id: str, event: str, state: str) -> None:
+    """An event of a session's machine (`ACPAGENT_LOG=debug`)."""
+    log(f"debug: session {session_id}: {event} -> {state}")
+
+
 def report(what: str, fault: BaseException) -> None:
     """An unexpected failure."""
     diagnostics.report(NAME, what, fault)

@@ -26,7 +26,14 @@ class Trace:
             shown = redact(json.loads(line))
         except (ValueError, RecursionError):
             shown = f"not JSON, {len(line)} bytes"
-        entry = {"at": round(time.monotonic() - self._began, 4), "to": direction, "message": shown}
+        self._write({"to": direction, "message": shown})
+
+    def machine(self, session_id: str, event: str, state: str) -> None:
+        """An event of a session's machine, and the state it led to."""
+        self._write({"session": session_id, "event": event, "state": state})
+
+    def _write(self, fields: dict[str, Any]) -> None:
+        entry = {"at": round(time.monotonic() - self._began, 4), **fields}
         with self._lock:
             self._file.write(json.dumps(entry) + "\n")
             self._file.flush()

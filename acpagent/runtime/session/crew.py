@@ -62,6 +62,10 @@ class SessionCrew:
         row = self._keep().row
         return TitleChanged(row.title, row.updated_at)
 
+    def observe(self, event: str, state: str) -> None:
+        if self._services.observe is not None:
+            self._services.observe(self._session.id, event, state)
+
     def report(self, what: str, error: BaseException) -> None:
         self._services.report(what, error)
 

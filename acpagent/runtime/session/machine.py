@@ -228,7 +228,7 @@ class SessionMachine(StateMachine):
     # Conditions: pure questions to the record.
 
     def may_wait(self) -> bool:
-        """Nothing waits yet, and a turn that runs was cancelled."""
+        """No other prompt waits, and the turn, if one runs, was cancelled."""
         work = self.record.work
         return self.record.waiting is None and (not isinstance(work, Turn) or work.scope.cancelled)
 
@@ -246,7 +246,7 @@ class SessionMachine(StateMachine):
         return self.record.active.get(axis) != value
 
     def axes_wait(self, outcome: Outcome) -> bool:
-        """Pending axes differ from what is active then."""
+        """Values wait that differ from those active after the work."""
         active = self.record.active_after(outcome)
         return any(active.get(axis) != value for axis, value in self.record.axes.items())
 

@@ -93,7 +93,7 @@ class Registry:
     def close_all(self, deadline: Callable[[], float]) -> bool:
         """Close every live session at once; waits until all are closed or `deadline()` seconds are gone."""
         with self._lock:
-            live = [session for session, _ in self._live.values()]
+            live = [session for session, _ in self._live.values() if session.machine.state_id != "closed"]
         waiters = [_Waiter() for _ in live]
         for session, waiter in zip(live, waiters, strict=True):
             session.close(waiter)

@@ -30,6 +30,10 @@ class LocalCommands(Protocol):
         """The text that answers a prompt which is a local command; None if it is for the model."""
 
 
+# session id, event, the state it led to; called under the session lock, so it must not block.
+Observer = Callable[[str, str, str], None]
+
+
 @dataclass(slots=True)
 class Limits:
     """Bounds of one session's work: seconds, bytes, model calls."""
@@ -49,8 +53,8 @@ class Credentials:
 @dataclass(slots=True)
 class Services:
     """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `defaults` are the
-    axes and controls of a new session. `report` notes an unexpected failure. `hidden_env` names variables that no
-    command may see."""
+    axes and controls of a new session. `report` notes an unexpected failure, `observe` sees every event of a
+    session's machine. `hidden_env` names variables that no command may see."""
 
     store: Store
     leases: Leases
@@ -60,5 +64,6 @@ class Services:
     limits: Limits
     defaults: Mapping[str, str]
     report: Callable[[str, BaseException], None]
+    observe: Observer | None = None
     hidden_env: frozenset[str] = frozenset()
     credentials: Credentials = field(default_factory=Credentials)

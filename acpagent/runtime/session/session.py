@@ -39,6 +39,9 @@ class Crew(Protocol):
     def controls(self, axes: dict[str, str]) -> ControlsChanged: ...
     def commands(self) -> CommandsChanged: ...
     def title(self) -> TitleChanged: ...
+    def observe(self, event: str, state: str) -> None:
+        """The machine took or refused an event and is in this state now."""
+
     def report(self, what: str, error: BaseException) -> None:
         """Note an unexpected failure for whoever looks for its cause."""
 
@@ -126,6 +129,7 @@ class Session:
     def _offer(self, event: str, refused: Reply | None, **arguments: Any) -> bool:
         with self.lock:
             fault = self.machine.offer(event, **arguments)
+            self._crew.observe(event if fault is None else f"{event} (refused)", self.machine.state_id)
             if fault is not None and refused is not None:
                 refused.fail(fault)
             closers = self._carry_out()
@@ -205,6 +209,7 @@ class Session:
             if isinstance(outcome, Fault) and work is not None:
                 outcome = failed(work, outcome)
             self.machine.send("work_done", outcome=outcome)
+            self._crew.observe("work_done", self.machine.state_id)
             closers = self._carry_out()
             starting = self._claim_worker()
         run_closers(closers)
