@@ -59,7 +59,11 @@ def test_TRN_01_TRN_02_what_the_model_says_stays_on_one_line(stage: Stage) -> No
 
 @pytest.mark.parametrize(
     "locale",
-    [{"LC_ALL": "C", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"}],
+    [
+        {"LC_ALL": "C", "PYTHONUTF8": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"},
+    ],
 )
 def test_TRN_03_utf_8_to_the_model_and_back_whatever_the_locale(
     agent: StartAgent, serve: Any, workspace: Path, locale: dict[str, str]

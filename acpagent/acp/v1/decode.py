@@ -105,17 +105,25 @@ def absolute(path: str, value: str) -> str:
 
 
 def prompt(params: Any) -> PromptParams:
-    """The blocks of a prompt; a `command` field becomes the slash command it stands for."""
-    command = params.get("command") if isinstance(params, dict) else None
-    if isinstance(command, dict) and isinstance(command.get("name"), str):
-        arguments = command.get("args") or command.get("arguments") or ""
-        words = f"/{command['name'].lstrip('/')} {arguments if isinstance(arguments, str) else ''}".strip()
-        params = {**params, "prompt": [{"type": "text", "text": words}, *(params.get("prompt") or [])]}
+    """The blocks of a prompt; a `command` field becomes the slash command it stands for, before all of them."""
+    command = _command(params)
+    if command and params.get("prompt") is None:
+        params = {**params, "prompt": []}
     fields = clean("session/prompt", params)
     blocks = tuple(block(f"prompt[{index}]", value) for index, value in enumerate(fields["prompt"]))
+    blocks = (*command, *blocks)
     if not any(not isinstance(item, Text) or item.text.strip() for item in blocks):
         raise bad("prompt", "is empty; send at least one block with content")
     return PromptParams(fields["sessionId"], blocks)
+
+
+def _command(params: Any) -> tuple[Text, ...]:
+    command = params.get("command") if isinstance(params, dict) else None
+    if not isinstance(command, dict) or not isinstance(command.get("name"), str):
+        return ()
+    arguments = command.get("args") or command.get("arguments") or ""
+    words = arguments if isinstance(arguments, str) else ""
+    return (Text(f"/{command['name'].lstrip('/')} {words}".strip()),)
 
 
 def block(path: str, value: Mapping[str, Any]) -> Block:
