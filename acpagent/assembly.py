@@ -22,7 +22,7 @@ from acpagent.runtime.session.loadout import Loadout
 from acpagent.runtime.session.services import Limits, Observer, Services
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
-from acpagent.toolbox.registry import builtin_tools
+from acpagent.toolbox.registry import Registry, builtin_tools
 from acpagent.wire import codes
 
 NO_EFFORT = "auto"
@@ -55,7 +55,7 @@ class Assembly:
             self._settings = settings.load(home)
         except ConfigError as error:
             raise OurFault(f"the configuration cannot be used: {error}") from None
-        self._tools = {tool.name: tool for tool in builtin_tools()}
+        self._tools = Registry(builtin_tools()).tools()
         store = Store(locate.store_file(home))
         self.services = Services(
             store=store,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from acpagent.core.model import ToolSpec
@@ -24,7 +25,7 @@ def builtin_tools() -> list[Tool]:
 
 
 class Registry:
-    """Tools by name; frozen once made. What `get` returns checks its arguments before the tool sees them."""
+    """Tools by name; frozen once made. What it hands out checks its arguments before the tool sees them."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
@@ -41,6 +42,10 @@ class Registry:
 
     def get(self, name: str) -> Tool | None:
         return self._tools.get(name)
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Every tool by its name."""
+        return MappingProxyType(self._tools)
 
 
 class _Checked:

@@ -158,8 +158,10 @@ class ToolRunner:
             proposal = running.tool.prepare(arguments, running.context)
         except ToolRefusal as refusal:
             return str(refusal)
-        except OSError as error:
-            return f"{running.tool.name} failed: {error.strerror or error}"
+        except Cancelled:
+            raise
+        except Exception as error:
+            return _broke(running.tool.name, error)
         running.proposal = proposal
         running.call = replace(
             running.call,
@@ -215,10 +217,8 @@ class ToolRunner:
             result = ToolResult(str(refusal), failed=True)
         except Cancelled:
             result = ToolResult("Cancelled before it finished.", failed=True)
-        except OSError as error:
-            result = ToolResult(f"{running.made.name} failed: {error.strerror or error}", failed=True)
         except Exception as error:
-            result = ToolResult(f"{running.made.name} broke: {type(error).__name__}: {error}", failed=True)
+            result = ToolResult(_broke(running.made.name, error), failed=True)
         with self._desk.scope.lock:
             running.result = result
             self._desk.scope.changed.notify_all()
@@ -295,6 +295,13 @@ class ToolRunner:
 
     def _emit(self, running: Running) -> None:
         self._desk.emit(ToolChanged(running.call))
+
+
+def _broke(tool: str, error: Exception) -> str:
+    """What the model is told of a tool that failed in a way it did not foresee: the turn goes on (TOOL-13)."""
+    if isinstance(error, OSError):
+        return f"{tool} failed: {error.strerror or error}"
+    return f"{tool} broke: {type(error).__name__}: {error}"
 
 
 def parse_arguments(text: str) -> tuple[Any, str | None]:
