@@ -108,8 +108,11 @@ def echo() -> str:
 
 
 def run(*command: str) -> None:
-    """Run a command, its output shown on stderr. Raises `CalledProcessError`."""
-    subprocess.run(command, check=True, stdout=sys.stderr)
+    """Run a command; what it says is shown only if it fails, and then this program ends."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        sys.stderr.write(done.stdout)
+        sys.exit(f"bench.py: {' '.join(command)} failed")
 
 
 def say(text: str) -> None:
