@@ -11,6 +11,7 @@ from acpagent.cli.main import FAILED, USAGE
 from acpagent.client.callbacks import Permission
 from acpagent.client.client import Client
 from acpagent.client.faults import AgentEnded, AgentFault
+from acpagent.client.process import STOP_SECONDS
 from acpagent.wire.codes import AUTH_REQUIRED
 
 STOPPED, CANCELLED = 3, 130
@@ -18,6 +19,8 @@ STOPPED, CANCELLED = 3, 130
 # -P: the folder that the command is called in may hold modules of any name, which must not be imported.
 COMMAND = (sys.executable, "-P", "-m", "acpagent", "acp")
 
+# For an agent that a person has no patience with any more.
+_HURRY_SECONDS = 0.3
 _MARK = "[acpagent acp] "
 
 
@@ -32,15 +35,19 @@ def running(
     """An agent process for as long as the block lasts. What it said on stderr comes last, unless it ended by
     itself: then the fault tells it. Raises as `Client.launch`."""
     client = Client.launch([*COMMAND, *flags], permission=permission, env=env)
+    patience, told = STOP_SECONDS, False
     try:
-        with client:
-            yield client
+        yield client
+    except KeyboardInterrupt:
+        patience = _HURRY_SECONDS
+        raise
     except AgentEnded:
+        told = True
         raise
-    except BaseException:
-        sys.stderr.write(client.stderr)
-        raise
-    sys.stderr.write(client.stderr)
+    finally:
+        client.close(patience)
+        if not told:
+            sys.stderr.write(client.stderr)
 
 
 def guarded(command: Callable[[], int]) -> int:
@@ -55,14 +62,12 @@ def guarded(command: Callable[[], int]) -> int:
         return complain(fault.message, FAILED)
     except AgentFault as fault:
         return complain(fault.message, USAGE if fault.code == AUTH_REQUIRED else FAILED)
-    except TimeoutError as error:
-        return complain(str(error), FAILED)
     except BrokenPipeError:
         # Nobody reads any more; without this, Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
     except OSError as error:
-        return complain(f"the agent could not be started: {error}", FAILED)
+        return complain(str(error), FAILED)
     except KeyboardInterrupt:
         return complain("interrupted", CANCELLED)
 

@@ -136,7 +136,7 @@ def _run(options: argparse.Namespace) -> int:
 def _play(scratch: Scratch, pace: float) -> int:
     terminal = Terminal(sys.stdout, pace)
     view = TurnView(terminal, scratch.project)
-    watch = Watch(view, StandIn(view).decide)
+    watch = Watch(view, StandIn(view).decide, cancels=False)
     view.remark("acpagent demo: the model is a script, all the rest is real.")
     view.remark(f"A small project was made in {scratch.project}")
     view.prompt(PROMPT)

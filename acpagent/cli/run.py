@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    text = sys.stdin.read() if options.prompt == "-" else options.prompt
+    text = _prompt(options.prompt)
     if not text.strip():
         raise UsageError("the prompt is empty")
     if not os.path.isdir(options.cwd):
@@ -74,3 +74,9 @@ def _run(options: argparse.Namespace) -> int:
     view.end(stop)
     someone.advise()
     return _EXITS.get(stop, FAILED)
+
+
+def _prompt(given: str) -> str:
+    """The text of the prompt. Bytes that are no UTF-8 are replaced: they could not be sent."""
+    data = sys.stdin.buffer.read() if given == "-" else os.fsencode(given)
+    return data.decode("utf-8", "replace")

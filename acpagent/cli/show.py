@@ -168,7 +168,7 @@ class TurnView:
             self._begin("tool")
             self.terminal.line(self._title(call))
             self._diffs(call)
-        elif self.terminal.live and (call.id in self._open or update.begins):
+        elif self.terminal.live:
             if not self._open:
                 self._begin("tool")
             last = call.lines[-1].strip() if call.status == "in_progress" else ""

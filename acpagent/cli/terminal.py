@@ -101,8 +101,7 @@ class Terminal:
         """Write over the line `above` rows over the cursor, which then is where it was, or at the end of `text`
         for 0. Only for a live terminal."""
         up, down = (f"\x1b[{above}A", f"\x1b[{above}B") if above else ("", "")
-        self._stream.write(f"{up}\r\x1b[K{text}{down}")
-        self._stream.flush()
+        self._send(f"{up}\r\x1b[K{text}{down}")
 
     def entered(self) -> None:
         """The person hit Enter: the cursor is at the start of a line."""
@@ -123,11 +122,14 @@ class Terminal:
     def _put(self, text: str, style: str | None) -> None:
         if not text:
             return
-        self._stream.write(self.paint(text, style) if text != "\n" else text)
-        self._stream.flush()
+        self._send(self.paint(text, style) if text != "\n" else text)
         body = text.rstrip("\n")
         self._newlines = len(text) - len(body) + (0 if body else self._newlines)
         self._column = columns(text.rpartition("\n")[2]) + (0 if "\n" in text else self._column)
+
+    def _send(self, text: str) -> None:
+        self._stream.write(text.encode(self._encoding, "replace").decode(self._encoding))
+        self._stream.flush()
 
 
 def columns(text: str) -> int:

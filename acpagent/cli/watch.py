@@ -6,10 +6,11 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 
 from acpagent.cli.show import TurnView
+from acpagent.client.faults import AgentFault
 from acpagent.client.permission import Option, PermissionRequest
 from acpagent.client.session import Session
 from acpagent.client.turn import Turn
@@ -17,6 +18,8 @@ from acpagent.client.updates import Update
 
 Decide = Callable[[PermissionRequest], Option | None]
 
+# How long a cancel may take before the person is told that it was heard.
+_CANCEL_SECONDS = 1.0
 # How long a question may take to learn that its turn was cancelled.
 _WITHDRAWAL_SECONDS = 2.0
 
@@ -49,17 +52,29 @@ class _Ended:
         self.fault = fault
 
 
+class _Remark:
+    """Something to tell the person between updates."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
 class Watch:
     """Shows one prompt after another in `view`; `decide` answers questions, on the thread that calls `run`.
+
+    With `cancels`, the first Ctrl-C cancels the turn and only the next one raises KeyboardInterrupt.
 
     Everything comes through one queue, `_inbox`. A question is put when the agent asks, which may be before
     the updates ahead of it were taken, so it waits until its tool call has been shown.
     """
 
-    def __init__(self, view: TurnView, decide: Decide) -> None:
+    def __init__(self, view: TurnView, decide: Decide, cancels: bool = True) -> None:
         self._view = view
         self._decide = decide
-        self._inbox: queue.SimpleQueue[Update | Question | _Ended] = queue.SimpleQueue()
+        self._cancels = cancels
+        self._inbox: queue.SimpleQueue[Update | Question | _Remark | _Ended] = queue.SimpleQueue()
         self._questions: list[Question] = []
         self._deciding = False
 
@@ -70,18 +85,17 @@ class Watch:
         return question.wait()
 
     def run(self, session: Session, text: str) -> str:
-        """Prompt, and show all that follows; returns the stop reason.
-
-        The first Ctrl-C cancels the turn, the next one raises KeyboardInterrupt. Raises what a turn raises.
-        """
+        """Prompt, and show all that follows; returns the stop reason. Raises what a turn raises."""
         turn = session.prompt(text)
-        with self._heeding_interrupts(turn):
+        with self._heeding_interrupts(turn) if self._cancels else nullcontext():
             threading.Thread(
                 target=self._take_updates, args=(turn,), name="acpagent updates", daemon=True
             ).start()
             while not isinstance(item := self._inbox.get(), _Ended):
                 if isinstance(item, Question):
                     self._questions.append(item)
+                elif isinstance(item, _Remark):
+                    self._view.remark(item.text)
                 else:
                     self._view.show(item)
                 self._ask_what_is_shown(turn)
@@ -115,11 +129,22 @@ class Watch:
             if not request.withdrawn.is_set() and not turn.cancelled:
                 option = self._decide(request)
         except KeyboardInterrupt:
+            if not self._cancels:
+                raise
             # The cancel is on its way and answers the question; a refusal must not be quicker.
             request.withdrawn.wait(_WITHDRAWAL_SECONDS)
         finally:
             self._deciding = False
             question.answer(option)
+
+    def _cancel(self, turn: Turn) -> None:
+        turn.cancel()
+        try:
+            turn.wait(_CANCEL_SECONDS)
+        except TimeoutError:
+            self._inbox.put(_Remark("Cancelling. Ctrl-C again ends it at once."))
+        except AgentFault:
+            pass  # that is how the turn ended, which `run` raises
 
     @contextmanager
     def _heeding_interrupts(self, turn: Turn) -> Iterator[None]:
@@ -135,7 +160,7 @@ class Watch:
 
         def heed() -> None:
             if wanted.get():
-                turn.cancel()
+                self._cancel(turn)
 
         before = signal.signal(signal.SIGINT, on_interrupt)
         threading.Thread(target=heed, name="acpagent interrupts", daemon=True).start()
