@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from acpagent.config.problems import ConfigError
-from acpagent.core.model import AssistantMessage, Message, ModelEvent, ModelRequest, ProviderFault, ToolSpec
-from acpagent.providers import call, chat_messages, failures, habits, usage
-from acpagent.providers.chat_errors import Told, read_error
-from acpagent.providers.chat_reader import ChatReader, Unreadable, is_whole
-from acpagent.providers.failures import FailedTry, Scrubber
-from acpagent.providers.lost import lost
+from acpagent.core.model import AssistantMessage, Message, ModelEvent, ModelRequest, ToolSpec
+from acpagent.providers import chat_messages, habits, usage
 from acpagent.providers.retry import Policy, retried
-from acpagent.providers.sse import Decoder, Oversized
-from acpagent.version import __version__
 
 if TYPE_CHECKING:
     from acpagent.config.settings import ModelSettings, ProviderSettings
     from acpagent.core.events import Usage
     from acpagent.core.scope import Scope
     from acpagent.providers.base import KeySource
-
-_ERROR_BYTES = 65536
-_BODY_BYTES = 32 * 1024 * 1024
+    from acpagent.providers.chat_caller import ChatCaller
 
 
 class OpenAIChat:
     """`core.model.Provider` over `POST {base_url}/chat/completions`.
 
-    Owns its connections, which its calls use one after the other; an abandoned call may be left beside them.
+    The caller, with its connections, is made at the first call: sessions are opened without waiting for the import of
+    `requests`, and those never prompted cost nothing.
     """
 
     def __init__(
@@ -46,24 +37,13 @@ class OpenAIChat:
         self.context_window = model.context_window
         self.sees_images = model.vision
         self.currency = usage.currency(model.price)
+        self._provider = provider
         self._price = model.price
         self._policy = policy
         self._key = key
-        self._key_env = provider.api_key_env or ""
-        self._timeouts = provider.timeouts
-        self._hidden = tuple(provider.headers.values())
-        address = provider.base_url or ""
-        self._host = urlsplit(address).netloc
-        self._habits = habits.of_host(urlsplit(address).hostname or "")
+        self._habits = habits.of_host(urlsplit(provider.base_url or "").hostname or "")
         self._head = _head(model, effort, self._habits.output_limit)
-        own = {
-            "Accept": "text/event-stream",
-            "Content-Type": "application/json",
-            "User-Agent": f"acpagent/{__version__}",
-        }
-        url = address.rstrip("/") + "/chat/completions"
-        times = provider.timeouts
-        self._line = call.Line(url, {**own, **provider.headers}, times.connect, times.read)
+        self._caller: ChatCaller | None = None
 
     def encode_system(self, text: str) -> str:
         return chat_messages.system(text)
@@ -81,30 +61,19 @@ class OpenAIChat:
 
     def close(self) -> None:
         """Close idle connections. The provider can still be used."""
-        self._line.close()
+        if self._caller is not None:
+            self._caller.close()
 
     def stream(self, request: ModelRequest, scope: Scope) -> Iterator[Sequence[ModelEvent]]:
-        return retried(lambda: self._attempt(request, scope), scope, self._policy)
+        caller = self._find_caller()
+        return retried(lambda: caller.attempt(self._body(request), scope), scope, self._policy)
 
-    def _attempt(self, request: ModelRequest, scope: Scope) -> Iterator[Sequence[ModelEvent]]:
-        key = self._find_key()
-        scrub = Scrubber((key or "", *self._hidden))
-        try:
-            with self._line.post(self._body(request), key, scope) as answer:
-                if answer.status // 100 != 2:
-                    raise self._refused(answer, scrub)
-                yield from self._read(answer, scrub)
-        except call.ERRORS as error:
-            raise lost(error, self.name, self._host, self._timeouts) from None
+    def _find_caller(self) -> ChatCaller:
+        if self._caller is None:
+            from acpagent.providers.chat_caller import ChatCaller
 
-    def _find_key(self) -> str | None:
-        try:
-            secret = self._key() if self._key else None
-        except ConfigError as error:
-            raise ProviderFault("auth", f"{self.name}: the key cannot be read: {error}") from None
-        if secret is None and self._key_env:
-            raise failures.no_key(self.name, self._key_env)
-        return secret.reveal() if secret else None
+            self._caller = ChatCaller(self.name, self._provider, self._key)
+        return self._caller
 
     def _body(self, request: ModelRequest) -> bytes:
         """Everything stable comes first and messages last, so that each body begins with the last one's bytes
@@ -112,53 +81,6 @@ class OpenAIChat:
         tools = f'"tools":{request.tools},' if request.tools not in ("", "[]") else ""
         messages = ",".join((request.system, *request.messages) if request.system else request.messages)
         return f'{self._head}{tools}"messages":[{messages}]}}'.encode()
-
-    def _read(self, answer: call.Answer, scrub: Scrubber) -> Iterator[Sequence[ModelEvent]]:
-        reader = ChatReader()
-        try:
-            for payloads in _payloads(answer):
-                events, fault = reader.take_all(payloads)
-                if events:
-                    yield events
-                if fault is not None:
-                    raise fault
-                if reader.done:
-                    break
-        except (Told, Unreadable, Oversized, *call.ERRORS) as fault:
-            if not reader.complete:
-                raise self._broken(fault, scrub) from None
-        if not reader.complete:
-            raise FailedTry("broken", self.name, "the server ended its answer too early")
-        yield reader.end()
-        answer.drain()
-
-    def _broken(self, fault: Exception, scrub: Scrubber) -> Exception:
-        """What went wrong inside an answer that began well."""
-        if not isinstance(fault, Told):
-            if isinstance(fault, call.ERRORS):
-                return lost(fault, self.name, self._host, self._timeouts)
-            return FailedTry("broken", self.name, "the server sent something that is no answer")
-        said = scrub(fault.said)
-        if fault.status:
-            return failures.from_status(self.name, fault.status, said, code=fault.code, key_from=self._key_env)
-        return ProviderFault("broken", f"{self.name}: the server broke off with an error ({said})")
-
-    def _refused(self, answer: call.Answer, scrub: Scrubber) -> FailedTry | ProviderFault:
-        body = answer.beginning(_ERROR_BYTES)
-        try:
-            told = read_error(json.loads(body)) or Told("")
-        except (ValueError, RecursionError):
-            told = Told(body.decode("utf-8", "replace"))
-        if answer.status // 100 == 3:
-            told = Told("it redirects to another address; base_url may be outdated")
-        return failures.from_status(
-            self.name,
-            answer.status,
-            scrub(told.said),
-            code=told.code,
-            after=failures.retry_after(answer.headers.get("Retry-After")),
-            key_from=self._key_env,
-        )
 
 
 def _head(model: ModelSettings, effort: str | None, output_limit: str) -> str:
@@ -173,15 +95,3 @@ def _head(model: ModelSettings, effort: str | None, output_limit: str) -> str:
     if effort:
         fields["reasoning_effort"] = effort
     return chat_messages.dump(fields)[:-1] + ","
-
-
-def _payloads(answer: call.Answer) -> Iterator[list[bytes]]:
-    """The JSON payloads that each read completes. Some servers answer in one piece whatever was asked for."""
-    if "application/json" in answer.headers.get("Content-Type", ""):
-        yield [answer.beginning(_BODY_BYTES)]
-        return
-    decoder = Decoder()
-    while data := answer.read():
-        if payloads := decoder.feed(data):
-            yield payloads
-    yield [payload for payload in decoder.end() if is_whole(payload)]

@@ -1,0 +1,137 @@
+"""Calls of chat completions over the network: one try of a call, from the key to the last event.
+
+Importing this file imports `requests`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from acpagent.config.problems import ConfigError
+from acpagent.core.model import ModelEvent, ProviderFault
+from acpagent.providers import call, failures
+from acpagent.providers.chat_errors import Told, read_error
+from acpagent.providers.chat_reader import ChatReader, Unreadable, is_whole
+from acpagent.providers.failures import FailedTry, Scrubber
+from acpagent.providers.lost import lost
+from acpagent.providers.sse import Decoder, Oversized
+from acpagent.version import __version__
+
+if TYPE_CHECKING:
+    from acpagent.config.settings import ProviderSettings
+    from acpagent.core.scope import Scope
+    from acpagent.providers.base import KeySource
+
+_ERROR_BYTES = 65536
+_BODY_BYTES = 32 * 1024 * 1024
+
+
+class ChatCaller:
+    """Makes the calls of one model, called `name` in what goes wrong.
+
+    Owns its connections, which its calls use one after the other; an abandoned call may be left beside them.
+    """
+
+    def __init__(self, name: str, provider: ProviderSettings, key: KeySource | None) -> None:
+        self.name = name
+        self._key = key
+        self._key_env = provider.api_key_env or ""
+        self._timeouts = provider.timeouts
+        self._hidden = tuple(provider.headers.values())
+        address = provider.base_url or ""
+        self._host = urlsplit(address).netloc
+        own = {
+            "Accept": "text/event-stream",
+            "Content-Type": "application/json",
+            "User-Agent": f"acpagent/{__version__}",
+        }
+        url = address.rstrip("/") + "/chat/completions"
+        times = provider.timeouts
+        self._line = call.Line(url, {**own, **provider.headers}, times.connect, times.read)
+
+    def close(self) -> None:
+        """Close idle connections; they are opened again when needed."""
+        self._line.close()
+
+    def attempt(self, body: bytes, scope: Scope) -> Iterator[Sequence[ModelEvent]]:
+        """One try. Raises `FailedTry` where another may do better, `ProviderFault`, `Cancelled`."""
+        key = self._find_key()
+        scrub = Scrubber((key or "", *self._hidden))
+        try:
+            with self._line.post(body, key, scope) as answer:
+                if answer.status // 100 != 2:
+                    raise self._refused(answer, scrub)
+                yield from self._read(answer, scrub)
+        except call.ERRORS as error:
+            raise lost(error, self.name, self._host, self._timeouts) from None
+
+    def _find_key(self) -> str | None:
+        try:
+            secret = self._key() if self._key else None
+        except ConfigError as error:
+            raise ProviderFault("auth", f"{self.name}: the key cannot be read: {error}") from None
+        if secret is None and self._key_env:
+            raise failures.no_key(self.name, self._key_env)
+        return secret.reveal() if secret else None
+
+    def _read(self, answer: call.Answer, scrub: Scrubber) -> Iterator[Sequence[ModelEvent]]:
+        reader = ChatReader()
+        try:
+            for payloads in _payloads(answer):
+                events, fault = reader.take_all(payloads)
+                if events:
+                    yield events
+                if fault is not None:
+                    raise fault
+                if reader.done:
+                    break
+        except (Told, Unreadable, Oversized, *call.ERRORS) as fault:
+            if not reader.complete:
+                raise self._broken(fault, scrub) from None
+        if not reader.complete:
+            raise FailedTry("broken", self.name, "the server ended its answer too early")
+        yield reader.end()
+        answer.drain()
+
+    def _broken(self, fault: Exception, scrub: Scrubber) -> Exception:
+        """What went wrong inside an answer that began well."""
+        if not isinstance(fault, Told):
+            if isinstance(fault, call.ERRORS):
+                return lost(fault, self.name, self._host, self._timeouts)
+            return FailedTry("broken", self.name, "the server sent something that is no answer")
+        said = scrub(fault.said)
+        if fault.status:
+            return failures.from_status(self.name, fault.status, said, code=fault.code, key_from=self._key_env)
+        return ProviderFault("broken", f"{self.name}: the server broke off with an error ({said})")
+
+    def _refused(self, answer: call.Answer, scrub: Scrubber) -> FailedTry | ProviderFault:
+        body = answer.beginning(_ERROR_BYTES)
+        try:
+            told = read_error(json.loads(body)) or Told("")
+        except (ValueError, RecursionError):
+            told = Told(body.decode("utf-8", "replace"))
+        if answer.status // 100 == 3:
+            told = Told("it redirects to another address; base_url may be outdated")
+        return failures.from_status(
+            self.name,
+            answer.status,
+            scrub(told.said),
+            code=told.code,
+            after=failures.retry_after(answer.headers.get("Retry-After")),
+            key_from=self._key_env,
+        )
+
+
+def _payloads(answer: call.Answer) -> Iterator[list[bytes]]:
+    """The JSON payloads that each read completes. Some servers answer in one piece whatever was asked for."""
+    if "application/json" in answer.headers.get("Content-Type", ""):
+        yield [answer.beginning(_BODY_BYTES)]
+        return
+    decoder = Decoder()
+    while data := answer.read():
+        if payloads := decoder.feed(data):
+            yield payloads
+    yield [payload for payload in decoder.end() if is_whole(payload)]
