@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from acpagent.core.paths import Roots, within
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 # What people call the tools -> the tools. Whatever else is written is the name of one tool.
 GROUPS: Mapping[str, frozenset[str]] = {
@@ -81,6 +83,8 @@ class Rule:
 
     @cached_property
     def _spec(self) -> GitIgnoreSpec:
+        from pathspec import GitIgnoreSpec  # slow to import, and few have rules about paths
+
         pattern = self.pattern or ""
         if self._is_absolute:
             fixed, free = _split(pattern)

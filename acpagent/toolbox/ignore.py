@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+from typing import TYPE_CHECKING
 
 from acpagent.core import files
 from acpagent.core.files import NotText
+
+if TYPE_CHECKING:
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 _RULE_BYTES = 1 << 20
 _BELOW = "ps_d"  # the library's name for the slash that ends the directory a pattern matched
@@ -116,6 +118,8 @@ def _level(directory: str, rules: str) -> tuple[_Level, ...]:
 
 def _line(text: str) -> _Line | None:
     """A line of rules; None for a comment, a blank, and what git would ignore as well."""
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # slow to import: not before the first search
+
     text = text if text.endswith("\\ ") else text.rstrip()
     bare = text.removesuffix("/")
     if bare in ("", "!") or bare.startswith("#"):
