@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from acpagent.runtime.session.services import Observer
 
 PROFILES = ("economy", "balanced", "delivery")
+# What opening a session does without.
+_FIRST_TURN = ("acpagent.providers.chat_caller", "pathspec.patterns.gitignore.spec")
 # One absolute deadline for everything that has to end (TRN-12).
 SHUTDOWN_SECONDS = 4.0
 NAME = "acpagent acp"
@@ -146,15 +148,15 @@ def _methods_maker(home: str, options: Options, observe: Observer | None) -> Cal
 
 
 def _warm_up(connection: Connection) -> None:
-    """Import what the first session needs, once `initialize` was answered and nobody waits."""
+    """Import what the first session needs, then what its first turn does, once `initialize` was answered."""
     connection.answered_initialize.wait()
     try:
         connection.methods()
-        import requests  # noqa: F401
-
         from acpagent.wire import schema
 
         schema.bundle()
+        for name in _FIRST_TURN:
+            __import__(name)
     except Exception:
         return  # the first request that needs it meets the same failure and reports it
 
