@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from acpagent.config import credentials, locate, settings
+from acpagent.config.credentials import Secret
 from acpagent.config.problems import ConfigError
 from acpagent.config.selection import UnknownModel
 from acpagent.config.settings import ModelSettings, ProviderSettings, Settings
@@ -51,10 +52,9 @@ class Assembly:
         observe: Observer | None = None,
     ) -> None:
         self._home = home
-        try:
-            self._settings = settings.load(home)
-        except ConfigError as error:
-            raise OurFault(f"the configuration cannot be used: {error}") from None
+        self._flags = flags
+        self._settings, defaults = _read(home, flags)
+        self._sent: dict[str, Secret | None] = {}  # the key that each provider got last
         self._tools = Registry(builtin_tools()).tools()
         store = Store(locate.store_file(home))
         self.services = Services(
@@ -64,18 +64,28 @@ class Assembly:
             make_gate=self._make_gate,
             commands=CommandTable(),
             limits=_limits(self._settings),
-            defaults=_defaults(self._settings, flags),
+            defaults=defaults,
             report=report,
             observe=observe,
             hidden_env=_hidden_env(self._settings),
+            refresh=self._refresh,
         )
 
     def has_credentials(self) -> bool:
-        """Whether the start-up model could be used: its key is there, and was not turned away last time."""
+        """Whether the start-up model could be used: its key is there, and is not one that was turned away last time.
+
+        Raises `Fault` for a configuration or a credentials file that cannot be used.
+        """
+        self._refresh()
         name = self.services.defaults["model"]
-        if not name or self.services.credentials.rejected:
+        if not name:
             return False
-        return credentials.has_key(self._home, self._provider(self._settings.model(name)))
+        provider = self._provider(self._settings.model(name))
+        if not self._has_key(provider):
+            return False
+        if not self.services.credentials.rejected:
+            return True
+        return provider.name in self._sent and self._sent[provider.name] != self._find_key(provider)
 
     def finish(self, deadline: float) -> None:
         """Leave no process behind, store what is queued and let go of the store, by `deadline` (monotonic)."""
@@ -83,8 +93,30 @@ class Assembly:
         if self.services.store.close(max(0.0, deadline - time.monotonic())):
             self.services.leases.close()  # else writes are still queued, and the end of the process frees the leases
 
+    def _refresh(self) -> None:
+        """Read the configuration again as long as it names no model: writing it is then enough (AUTH-04)."""
+        if self._settings.models:
+            return
+        self._settings, self.services.defaults = _read(self._home, self._flags)
+        self.services.limits = _limits(self._settings)
+        self.services.hidden_env = _hidden_env(self._settings)
+
     def _provider(self, model: ModelSettings) -> ProviderSettings:
         return self._settings.providers[model.provider]
+
+    def _find_key(self, provider: ProviderSettings) -> Secret | None:
+        return credentials.find_key(self._home, provider)
+
+    def _send_key(self, provider: ProviderSettings) -> Secret | None:
+        """The key for a call that is about to be made."""
+        self._sent[provider.name] = key = self._find_key(provider)
+        return key
+
+    def _has_key(self, provider: ProviderSettings) -> bool:
+        try:
+            return credentials.has_key(self._home, provider)
+        except ConfigError as error:
+            raise TheirFault(codes.AUTH_REQUIRED, str(error.problems[0])) from None
 
     def _build_loadout(self, axes: Mapping[str, str]) -> Loadout:
         if not self._settings.models:
@@ -94,7 +126,7 @@ class Assembly:
         except UnknownModel as unknown:
             raise TheirFault(codes.INVALID_PARAMS, f"{unknown.what}; {unknown.remedy}") from None
         settled = self._provider(model)
-        if not credentials.has_key(self._home, settled):
+        if not self._has_key(settled):
             raise TheirFault(
                 codes.AUTH_REQUIRED,
                 f"no key for {settled.name}: set {settled.api_key_env} or add {settled.name} to credentials.yaml",
@@ -104,15 +136,26 @@ class Assembly:
             provider = base.build(
                 settled,
                 model,
-                lambda: credentials.find_key(self._home, settled),
+                lambda: self._send_key(settled),
                 effort if effort in model.efforts else None,
             )
         except ConfigError as error:
-            raise OurFault(f"the model {model.id} cannot be used: {error}") from None
+            raise OurFault(f"the model {model.id} cannot be used: {error.problems[0]}") from None
         return loadout.assemble(model.id, provider, self._tools, SYSTEM_PROMPT)
 
     def _make_gate(self, roots: Roots) -> Gate:
         return Gate(self._settings.permissions, roots)
+
+
+def _read(home: str, flags: Flags) -> tuple[Settings, dict[str, str]]:
+    """The settings, and the axes and controls of a new session. Raises `OurFault`."""
+    try:
+        configured = settings.load(home)
+        return configured, _defaults(configured, flags)
+    except ConfigError as error:
+        raise OurFault(f"the configuration cannot be used: {error.problems[0]}") from None
+    except UnknownModel as unknown:
+        raise OurFault(f"--model: {unknown}") from None
 
 
 def _limits(configured: Settings) -> Limits:
@@ -121,7 +164,7 @@ def _limits(configured: Settings) -> Limits:
 
 
 def _defaults(configured: Settings, flags: Flags) -> dict[str, str]:
-    """The axes and controls of a new session: flags beat the configuration, which beats our own defaults."""
+    """Flags beat the configuration, which beats our own defaults."""
     model = configured.model(flags.model).id if configured.models else ""
     return {
         "model": model,

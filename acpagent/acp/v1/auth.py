@@ -20,7 +20,8 @@ def authenticate(methods: Methods, request_id: Any, method_id: str) -> None:
     if not methods.has_credentials():
         raise TheirFault(
             codes.AUTH_REQUIRED,
-            "no usable key is stored: put one into the provider's api_key_env variable or credentials.yaml",
+            "no usable key is stored: describe a provider in config.yaml, and put its key into the variable that"
+            " api_key_env names or into credentials.yaml",
         )
     methods.connection.logged_out = False
     methods.connection.respond(request_id, {})

@@ -10,7 +10,7 @@ from datetime import date
 
 from acpagent.core.events import Notice, UsageChanged
 from acpagent.core.faults import Fault, TheirFault
-from acpagent.core.history import Entry, UsageSet, UserSaid
+from acpagent.core.history import Entry, UsageSet
 from acpagent.core.host import Host
 from acpagent.core.paths import Roots
 from acpagent.core.scope import Scope
@@ -38,6 +38,7 @@ class Opener:
     def new(self, opening: Opening) -> Keep:
         """A session nobody has heard of. Raises `Fault`."""
         check_directory(opening.cwd)
+        self.services.refresh()
         self.services.leases.take(self.session_id)
         stamp = sessions.now()
         settings = dict(self.services.defaults)
@@ -55,6 +56,7 @@ class Opener:
         if sessions.resolve(opening.cwd) != row.cwd_resolved:
             raise TheirFault(codes.INVALID_PARAMS, f"params.cwd: this session belongs to {row.cwd}; open it there")
         check_directory(row.cwd)
+        services.refresh()
         services.leases.take(self.session_id)
         try:
             row = replace(find_row(services, self.session_id), directories=opening.directories)
@@ -67,7 +69,7 @@ class Opener:
             keep.conversation.feed(past)
             for entry in mended:
                 keep.record(entry)
-            keep.spoken = any(isinstance(entry, UserSaid) for entry in past)
+            keep.spoken = bool(keep.conversation.messages())
             keep.cost = last_cost(past)
         except BaseException:
             services.leases.release(self.session_id)

@@ -54,7 +54,8 @@ class Credentials:
 class Services:
     """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `defaults` are the
     axes and controls of a new session. `report` notes an unexpected failure, `observe` sees every event of a
-    session's machine. `hidden_env` names variables that no command may see."""
+    session's machine. `hidden_env` names variables that no command may see.
+    `refresh` looks for a configuration where there was none."""
 
     store: Store
     leases: Leases
@@ -66,4 +67,5 @@ class Services:
     report: Callable[[str, BaseException], None]
     observe: Observer | None = None
     hidden_env: frozenset[str] = frozenset()
+    refresh: Callable[[], None] = lambda: None
     credentials: Credentials = field(default_factory=Credentials)
