@@ -1,4 +1,4 @@
-"""Everything acpagent says to a person: one sentence per code, filled with parameters. Text for the model is not here."""
+"""Everything acpagent says to a person: one sentence per code, filled with parameters; nothing for the model."""
 
 from __future__ import annotations
 

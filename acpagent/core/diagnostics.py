@@ -1,4 +1,4 @@
-"""Saying on stderr what went wrong, without quoting anybody: a message may hold a secret or the peer's words (RPC-24)."""
+"""Saying on stderr what went wrong, quoting nobody: a message may hold a secret or the peer's words (RPC-24)."""
 
 from __future__ import annotations
 

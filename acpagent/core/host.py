@@ -1,8 +1,8 @@
-"""What the runtime asks of the outside. One host per session; two kinds: the protocol adapter's and the callback host."""
+"""What the runtime asks of the outside. One host per session: the protocol adapter's, or one of callbacks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -61,14 +61,25 @@ class HostFiles(Protocol):
 class HostShell(Protocol):
     """Commands that run in a terminal of the client."""
 
-    def start(self, argv: Sequence[str], cwd: str, env: dict[str, str], limit: int, scope: Scope) -> HostTerminal: ...
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], limit: int, scope: Scope) -> HostTerminal:
+        """Raises OSError where the client would not, so that nothing was run; `Cancelled`."""
+
+
+# How a command ended: exit code and signal, either of them None.
+Exit = tuple[int | None, str | None]
 
 
 class HostTerminal(Protocol):
+    """A command in a client's terminal. `kill` and `release` never block and may come after a cancel."""
+
     id: str
 
-    def output(self, scope: Scope) -> tuple[str, bool]: ...
-    def wait(self, scope: Scope) -> tuple[int | None, str | None]: ...
+    def output(self, scope: Scope) -> tuple[str, bool, Exit | None]:
+        """What it printed, whether that was cut, and how it ended if it has. Raises OSError, `Cancelled`."""
+
+    def wait(self, scope: Scope, timeout: float) -> Exit | None:
+        """How it ended; None after `timeout` seconds. Raises OSError, `Cancelled`."""
+
     def kill(self) -> None: ...
     def release(self) -> None: ...
 
@@ -77,10 +88,12 @@ class Host(Protocol):
     """`emit` never blocks and may be called under the session lock; the others are called with no lock.
     An absent ability is None."""
 
-    asks: Literal["form", "choice", "none"]
-    files: HostFiles | None
-    shell: HostShell | None
-
+    @property
+    def asks(self) -> Literal["form", "choice", "none"]: ...
+    @property
+    def files(self) -> HostFiles | None: ...
+    @property
+    def shell(self) -> HostShell | None: ...
     def emit(self, event: Event) -> None: ...
     def wait_room(self, scope: Scope) -> None:
         """Wait until the outside has taken enough of what was emitted. Raises `Cancelled`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -116,7 +116,11 @@ class ToolRefusal(Exception):
 
 @dataclass(slots=True)
 class ToolContext:
-    """What a tool may use while it prepares or applies one call; made new for each call."""
+    """What a tool may use while it prepares or applies one call; made new for each call.
+
+    `show` puts content before the person while the call runs and returns once it has left (TERM-08); raises
+    `Cancelled`.
+    """
 
     roots: Roots
     scope: Scope
@@ -126,6 +130,7 @@ class ToolContext:
     hidden_env: frozenset[str] = frozenset()
     files: HostFiles | None = None
     shell: HostShell | None = None
+    show: Callable[[tuple[Content, ...]], None] = lambda content: None
 
 
 class Tool(Protocol):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, Literal
 
+from acpagent.acp.v1.asking import Asking
+from acpagent.acp.v1.client_files import ClientFiles
+from acpagent.acp.v1.client_shell import ClientShell
+from acpagent.acp.v1.initialize import ClientAbilities
 from acpagent.acp.v1.render import Renderer, tool_fields
 from acpagent.core.events import Event
 from acpagent.core.host import Answer as FormAnswer
 from acpagent.core.host import Choice, Decision, Form, HostFiles, HostShell, PermissionAsk
-from acpagent.core.scope import Cancelled, Scope
+from acpagent.core.scope import Scope
 from acpagent.wire.driver import Driver
 from acpagent.wire.pending import Answer
 
@@ -24,17 +29,32 @@ _OPTIONS: dict[Choice, tuple[str, str]] = {
 
 
 class AcpHost:
-    """`driver` is asked for at each use: sessions outlive no connection, but are made before it is started."""
+    """What the client can do is asked for at each use: a second `initialize` may have changed it (RPC-25)."""
 
     asks: Literal["form", "choice", "none"] = "none"
-    files: HostFiles | None = None
-    shell: HostShell | None = None
 
-    def __init__(self, session_id: str, lock: threading.RLock, driver: Driver) -> None:
+    def __init__(
+        self, session_id: str, lock: threading.RLock, driver: Driver, abilities: Callable[[], ClientAbilities]
+    ) -> None:
         self._session_id = session_id
         self._lock = lock
         self._driver = driver
+        self._abilities = abilities
+        self._asking = Asking(session_id, driver)
         self._renderer = Renderer()
+
+    @property
+    def files(self) -> HostFiles | None:
+        """Files through the client, if it offers to read or to write them."""
+        able = self._abilities()
+        if not (able.reads_files or able.writes_files):
+            return None
+        return ClientFiles(self._asking, able.reads_files, able.writes_files)
+
+    @property
+    def shell(self) -> HostShell | None:
+        """Terminals of the client, if it offers them (TERM-01)."""
+        return ClientShell(self._asking) if self._abilities().terminals else None
 
     def emit(self, event: Event) -> None:
         """Rendered and queued in one critical section, so that what clients see of a call is in step."""
@@ -48,38 +68,17 @@ class AcpHost:
 
     def permit(self, ask: PermissionAsk, scope: Scope) -> Decision:
         """Ask on the real tool call, diff included (DIFF-05), and wait as long as it takes (PERM-09)."""
-        fields = tool_fields(ask.call)
-        options = [self._option(choice, ask.rule) for choice in ask.choices]
-        params = {"sessionId": self._session_id, "toolCall": fields, "options": options}
-        answer = self._ask("session/request_permission", params, scope)
-        return decision(answer, ask.choices)
+        options = [_option(choice, ask.rule) for choice in ask.choices]
+        params = {"toolCall": tool_fields(ask.call), "options": options}
+        return decision(self._asking.ask("session/request_permission", params, scope), ask.choices)
 
     def question(self, form: Form, scope: Scope) -> FormAnswer:
         return FormAnswer("nobody")
 
-    def _option(self, choice: Choice, rule: str) -> dict[str, Any]:
-        kind, name = _OPTIONS[choice]
-        return {"optionId": choice, "name": name.format(rule=rule), "kind": kind}
 
-    def _ask(self, method: str, params: dict[str, Any], scope: Scope) -> Answer:
-        """Send a request and wait for its answer. Raises `Cancelled`; the request is then withdrawn (CAN-08) and
-        an answer that comes late is dropped."""
-        answers: list[Answer] = []
-
-        def on_answer(answer: Answer) -> None:
-            with scope.lock:
-                answers.append(answer)
-                scope.changed.notify_all()
-
-        with scope.open():  # no request leaves once a cancel was read (CAN-07)
-            call_id = self._driver.call(method, params, on_answer)
-        try:
-            scope.wait_for(lambda: bool(answers))
-        except Cancelled:
-            if self._driver.abandon(call_id):
-                self._driver.notify("$/cancel_request", {"requestId": call_id})
-            raise
-        return answers[0]
+def _option(choice: Choice, rule: str) -> dict[str, Any]:
+    kind, name = _OPTIONS[choice]
+    return {"optionId": choice, "name": name.format(rule=rule), "kind": kind}
 
 
 def decision(answer: Answer, offered: tuple[Choice, ...]) -> Decision:

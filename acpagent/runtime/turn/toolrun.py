@@ -17,6 +17,7 @@ from acpagent.core.live import LiveOutput
 from acpagent.core.model import ModelCall
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.core.toolcalls import (
+    Content,
     Proposal,
     Tool,
     ToolCall,
@@ -81,6 +82,7 @@ class Running:
     started: float = field(default_factory=time.monotonic)
     result: ToolResult | None = None
     dirty: bool = False
+    to_show: tuple[Content, ...] | None = None
     sent_at: float = 0.0
 
 
@@ -141,6 +143,7 @@ class ToolRunner:
         running = Running(call, made, self._desk.find_tool(made.name))
         live = LiveOutput(lambda: self._mark_dirty(running))
         running.context = self._desk.make_context(self._desk.scope, live)
+        running.context.show = lambda content: self._show(running, content)
         self._open.append(running)
         if running.tool is None:
             problem = f"There is no tool named {made.name!r}."
@@ -223,6 +226,14 @@ class ToolRunner:
             running.result = result
             self._desk.scope.changed.notify_all()
 
+    def _show(self, running: Running, content: tuple[Content, ...]) -> None:
+        """On a helper thread: hand content to the worker and wait until it was sent."""
+        scope = self._desk.scope
+        with scope.open():
+            running.to_show = content
+            scope.changed.notify_all()
+        scope.wait_for(lambda: running.to_show is None)
+
     def _mark_dirty(self, running: Running) -> None:
         with self._desk.scope.lock:
             running.dirty = True
@@ -232,18 +243,28 @@ class ToolRunner:
         scope = self._desk.scope
         waiting = list(started)
         while waiting:
-            scope.wait_for(lambda: any(r.result or r.dirty for r in waiting), self._snapshot_due(waiting))
+            scope.wait_for(lambda: any(r.result or r.dirty or r.to_show for r in waiting), self._snapshot_due(waiting))
             for running in [r for r in waiting if r.result is not None]:
                 waiting.remove(running)
                 assert running.result is not None
                 self._settle(running, running.result)
             for running in waiting:
+                self._show_content(running)
                 self._show_live(running)
             self._desk.host.wait_room(scope)
 
     def _snapshot_due(self, waiting: Sequence[Running]) -> float | None:
         held_back = [r.sent_at for r in waiting if r.context is not None and r.context.live.dirty]
         return max(0.0, min(held_back) + SNAPSHOT_SECONDS - time.monotonic()) if held_back else None
+
+    def _show_content(self, running: Running) -> None:
+        with self._desk.scope.lock:
+            if running.to_show is None:
+                return
+            running.call = replace(running.call, content=running.to_show)
+            self._emit(running)
+            running.to_show = None
+            self._desk.scope.changed.notify_all()
 
     def _show_live(self, running: Running) -> None:
         with self._desk.scope.lock:
