@@ -141,7 +141,10 @@ def _methods_maker(home: str, options: Options, observe: Observer | None) -> Cal
         from acpagent.runtime.session.registry import Registry
 
         assembly = Assembly(home, Flags(options.model, options.profile), report, observe)
-        registry = Registry(assembly.services, lambda session_id, lock: AcpHost(session_id, lock, connection.driver))
+        registry = Registry(
+            assembly.services,
+            lambda session_id, lock: AcpHost(session_id, lock, connection.driver, lambda: connection.abilities),
+        )
         return Methods(connection, registry, assembly.has_credentials, assembly.finish)
 
     return make
