@@ -111,11 +111,13 @@ class TitleChanged:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something acpagent says to the person: a code of `core.catalogue` with its parameters."""
+    """Something acpagent says to the person: a code of `core.catalogue` with its parameters. `message_id` is
+    empty where it is not stored, so that it need not stay the same."""
 
     level: Level
     code: str
     params: dict[str, Any] = field(default_factory=dict)
+    message_id: str = ""
 
 
 Event = (

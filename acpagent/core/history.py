@@ -100,6 +100,7 @@ class Told:
     level: Literal["info", "warning", "error"]
     code: str
     params: Mapping[str, Any] = field(default_factory=dict)
+    message_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,10 @@ def _settled(entry: CallSettled) -> dict[str, Any]:
     return {"turn": entry.turn_id, "call": toolcalls.call_to_data(entry.call), "text": entry.text}
 
 
+def _read_told(data: dict[str, Any]) -> Told:
+    return Told(data["turn"], data["level"], data["code"], data["params"], data.get("message_id", ""))
+
+
 def _plan(entry: PlanSet) -> dict[str, Any]:
     return {"turn": entry.turn_id, "entries": [[e.content, e.priority, e.status] for e in entry.entries]}
 
@@ -148,7 +153,7 @@ def _reader(kind: type[Any], *names: str) -> Any:
 
 _CALL = ("call_id", "provider_id", "name", "arguments", "round")
 _USAGE = ("used", "size", "cost", "currency")
-_TOLD = ("level", "code", "params")
+_TOLD = ("level", "code", "params", "message_id")
 _SAID = ("message_id", "role", "text")
 
 # kind stored in the database -> (class, to plain data, from plain data)
@@ -173,7 +178,7 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
         _closed,
         lambda data: TurnClosed(data["turn"], data["stop"], Usage(*data["usage"]), data["fault"]),
     ),
-    "told": (Told, _fields(*_TOLD), _reader(Told, *_TOLD)),
+    "told": (Told, _fields(*_TOLD), _read_told),
     "tombstone": (Tombstone, _fields(), _reader(Tombstone)),
 }
 _KIND_OF = {codec[0]: kind for kind, codec in _CODECS.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +52,6 @@ class Renderer:
 
     def __init__(self) -> None:
         self._shown: dict[str, Update] = {}
-        self._notices = 0
         self._table: dict[type[Any], Callable[[Any], Update]] = {
             Chunk: _chunk,
             ToolChanged: self._tool,
@@ -59,7 +59,7 @@ class Renderer:
             UsageChanged: _usage,
             CommandsChanged: _commands,
             TitleChanged: _title,
-            Notice: self._notice,
+            Notice: _notice,
         }
 
     def render(self, event: Event) -> Update | None:
@@ -80,15 +80,15 @@ class Renderer:
         changed = {key: value for key, value in fields.items() if before.get(key) != value}
         return {"sessionUpdate": "tool_call_update", "toolCallId": call.id, **changed}
 
-    def _notice(self, event: Notice) -> Update:
-        """Shown as a message of its own to every client; correctness never hangs on it (NOTE-02)."""
-        self._notices += 1
-        text = _LEVELS[event.level] + catalogue.say(event.code, event.params)
-        return {
-            "sessionUpdate": "agent_message_chunk",
-            "content": {"type": "text", "text": f"{text}\n\n"},
-            "messageId": f"notice_{self._notices}",
-        }
+
+def _notice(event: Notice) -> Update:
+    """Shown as a message of its own to every client; correctness never hangs on it (NOTE-02)."""
+    text = _LEVELS[event.level] + catalogue.say(event.code, event.params)
+    return {
+        "sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": f"{text}\n\n"},
+        "messageId": event.message_id or f"notice_{uuid.uuid4().hex}",
+    }
 
 
 def _chunk(event: Chunk) -> Update:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from acpagent.core.events import CommandsChanged, ControlsChanged, Notice, TitleChanged
+from acpagent.core.events import CommandsChanged, ControlsChanged, TitleChanged
 from acpagent.core.faults import Fault, TheirFault
 from acpagent.core.history import Entry
 from acpagent.core.paths import Roots
@@ -136,9 +136,8 @@ class SessionCrew:
         return runner.run(turn)
 
     def _allow_everything(self) -> None:
-        """The person chose `full`: the session is yolo from here on, and says so."""
+        """The person chose `full`: the session is yolo from here on."""
         self._session.adjust(lambda: self.adjust("tool_approval", "yolo"), None)
-        self._session.host.emit(Notice("warning", "approval_yolo", {}))
 
     def _rebuild(self, rebuild: Rebuild) -> Rebuilt:
         """Axes and reload together; if that fails, the axes alone, then the reload alone."""

@@ -81,4 +81,4 @@ def _event(entry: Entry) -> Iterator[Event]:
     elif isinstance(entry, UsageSet):
         yield UsageChanged(entry.used, entry.size, entry.cost, entry.currency)
     elif isinstance(entry, Told):
-        yield Notice(entry.level, entry.code, dict(entry.params))
+        yield Notice(entry.level, entry.code, dict(entry.params), entry.message_id)

@@ -117,6 +117,7 @@ class TurnRunner:
             make_context=self._context,
             record=keep.record,
             emit=self.host.emit,
+            tell=speaker.tell,
             allow_everything=self.allow_everything,
             check_store=keep.journal.check,
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from acpagent.core.blocks import Block
 from acpagent.core.events import Event, Notice, Usage, UsageChanged
 from acpagent.core.faults import Fault
-from acpagent.core.history import Entry, Told, TurnClosed, UsageSet, UserSaid
+from acpagent.core.history import Entry, TurnClosed, UsageSet, UserSaid
 from acpagent.core.host import Host
 from acpagent.core.model import ModelRequest, Provider, ProviderFault, Retrying
 from acpagent.core.scope import Cancelled, Scope
@@ -102,7 +102,7 @@ class TurnLoop:
         """What the person said, as the model will read it. Steers at one boundary are appended in order."""
         heard = self._reader.read(blocks, self._scope)
         for notice in heard.notices:
-            self.tell(notice)
+            self._speaker.tell(notice)
         self._record(UserSaid(self._turn_id, new_id("msg"), tuple(blocks), heard.text, steer))
 
     def _ask_model(self) -> ModelReply:
@@ -118,7 +118,7 @@ class TurnLoop:
             "seconds": retry.seconds,
             "cause": retry.cause,
         }
-        self.tell(Notice("warning", "model_retry", params))
+        self._speaker.tell(Notice("warning", "model_retry", params))
 
     def _count(self, usage: Usage) -> None:
         spending, provider = self._spending, self._provider
@@ -131,11 +131,6 @@ class TurnLoop:
         self._record(entry)
         self.emit(UsageChanged(used, entry.size, entry.cost, entry.currency))
 
-    def tell(self, notice: Notice) -> None:
-        """Say something of ours to the person, and keep it for the replay."""
-        self._record(Told(self._turn_id, notice.level, notice.code, notice.params))
-        self.emit(notice)
-
     def emit(self, event: Event) -> None:
         """Emit after what the model said so far."""
         self._speaker.flush()
@@ -145,7 +140,7 @@ class TurnLoop:
         """The turn's last entry. Guidance that came too late is shown and kept, never dropped."""
         for blocks in leftovers:
             words = " ".join(getattr(block, "text", None) or "[attachment]" for block in blocks)
-            self.tell(Notice("warning", "steer_unused", {"text": words}))
+            self._speaker.tell(Notice("warning", "steer_unused", {"text": words}))
         stop = None if ended.fault else STOPS[ended.end]
         message = ended.fault.message if ended.fault else None
         return TurnClosed(self._turn_id, stop, self._spending.turn, message)

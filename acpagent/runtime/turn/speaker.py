@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from acpagent.core.blocks import Text
-from acpagent.core.events import Chunk
-from acpagent.core.history import Entry, Said
+from acpagent.core.events import Chunk, Event, Notice
+from acpagent.core.history import Entry, Said, Told
 
 # A message's first chunk leaves at once; later ones are joined until this long after the last one sent.
 JOIN_SECONDS = 0.015
@@ -22,7 +23,7 @@ Voice = Literal["assistant", "thought"]
 class Speaker:
     """Owned by the session worker, as every event of a turn is; needs no lock."""
 
-    def __init__(self, turn_id: str, emit: Callable[[Chunk], None], record: Callable[[Entry], None]) -> None:
+    def __init__(self, turn_id: str, emit: Callable[[Event], None], record: Callable[[Entry], None]) -> None:
         self._turn_id = turn_id
         self._emit = emit
         self._record = record
@@ -78,6 +79,13 @@ class Speaker:
         self.flush()
         self._save()
         self._message_id = ""
+
+    def tell(self, notice: Notice) -> None:
+        """Say something of acpagent's own to the person, and keep it for the replay."""
+        self.flush()
+        notice = replace(notice, message_id=new_id("msg"))
+        self._record(Told(self._turn_id, notice.level, notice.code, notice.params, notice.message_id))
+        self._emit(notice)
 
     def _save(self) -> None:
         if self._unsaved:

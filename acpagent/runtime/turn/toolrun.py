@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from acpagent.core.blocks import Text
-from acpagent.core.events import Event, PlanChanged, ToolChanged
+from acpagent.core.events import Event, Notice, PlanChanged, ToolChanged
 from acpagent.core.history import CallMade, CallSettled, Entry, PlanSet
 from acpagent.core.host import Choice, Host, PermissionAsk
 from acpagent.core.live import LiveOutput
@@ -66,6 +66,7 @@ class Desk:
     make_context: Callable[[Scope, LiveOutput], ToolContext]
     record: Callable[[Entry], None]
     emit: Callable[[Event], None]
+    tell: Callable[[Notice], None]
     allow_everything: Callable[[], None]
     check_store: Callable[[], None] = lambda: None
 
@@ -199,6 +200,7 @@ class ToolRunner:
             gate.grant_session(verdict.rule)
         elif choice == "full":
             self._desk.allow_everything()
+            self._desk.tell(Notice("warning", "approval_yolo"))
         return True
 
     def _start(self, running: Running) -> None:
