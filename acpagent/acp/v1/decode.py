@@ -162,6 +162,8 @@ _BLOCKS: dict[str, Callable[[str, Mapping[str, Any]], Block]] = {
 
 def _base64(path: str, data: str) -> str:
     try:
+        if len(data) % 4:  # the decoder overlooks padding after what needs none
+            raise binascii.Error
         base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         raise bad(path, "is not valid base64") from None
