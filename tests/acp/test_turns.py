@@ -21,7 +21,7 @@ SCRIPT: dict[str, Any] = {
         turn("greet", says("Hello.")),
         turn("pieces", [{"thought": "one two three", "chunk": 2}, {"text": "four five six", "chunk": 2}]),
         turn("many words", {"repeat": {"times": 60, "text": "word ", "every": 0.005}}),
-        turn("too long", [*says("It begins"), calls("write_file", path="never.txt", content="x"), {"finish": "length"}]),
+        turn("too long", [*says("It begins"), calls("write_file", path="no.txt", content="x"), {"finish": "length"}]),
         turn("for ever", calls("list_dir"), loop=True),
         turn("forbidden", [*says("I can't"), {"finish": "refusal"}]),
         turn("bad manners", calls("list_dir"), [*says("No more"), {"finish": "refusal"}]),
@@ -77,7 +77,7 @@ def test_TURN_06_a_reply_cut_at_its_length_ends_max_tokens_and_runs_no_half_call
     updates = one.prompt(session, "too long", stop="max_tokens")
     assert text_in(updates) == "It begins"
     assert calls_in(updates) == []
-    assert not (one.workspace / "never.txt").exists()
+    assert not (one.workspace / "no.txt").exists()
     assert_usable(one, session)
     assert {"role": "assistant", "content": "It begins"} in one.read()
 
