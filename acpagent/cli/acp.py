@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -151,8 +152,12 @@ def _methods_maker(home: str, options: Options, observe: Observer | None) -> Cal
 
 
 def _warm_up(connection: Connection) -> None:
-    """Import what the first session needs, then what its first turn does, once `initialize` was answered."""
+    """Import what the first session needs, then what its first turn does, once `initialize` was answered.
+
+    Almost nothing of that is ever garbage: looking for it meanwhile, or later again and again, would be wasted time.
+    """
     connection.answered_initialize.wait()
+    gc.disable()
     try:
         connection.methods()
         from acpagent.wire import schema
@@ -162,6 +167,9 @@ def _warm_up(connection: Connection) -> None:
             __import__(name)
     except Exception:
         return  # the first request that needs it meets the same failure and reports it
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _check() -> Any:
