@@ -39,6 +39,9 @@ class Refusal:
         self.data = data
 
 
+# Letters of an error's message, at most.
+_MESSAGE_LIMIT = 499
+
 Event = Request | Notification | Answered | Refusal
 
 
@@ -190,7 +193,9 @@ def _with_params(message: dict[str, Any], params: Any) -> dict[str, Any]:
 
 
 def _error(id: Any, code: int, message: str, data: Any) -> dict[str, Any]:
-    error = {"code": code, "message": message}
+    """One line of bounded length, whatever path or cause it names (RPC-16)."""
+    line = " ".join(message.split())
+    error = {"code": code, "message": line if len(line) <= _MESSAGE_LIMIT else f"{line[:_MESSAGE_LIMIT - 3]}..."}
     if data is not None:
         error["data"] = data
     return {"jsonrpc": "2.0", "id": id, "error": error}

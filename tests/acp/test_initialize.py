@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from acpagent.version import __version__
 from tests.acp.conftest import Stage
-from tests.agent import Message, text_in
+from tests.agent import Agent, Message, text_in
 from tests.conftest import Home, StartAgent
 
 READ = {"call": {"tool": "read_file", "args": {"path": "a.txt"}}}
@@ -173,14 +175,49 @@ def test_INIT_09_INIT_11_INIT_12_INIT_13_nothing_is_used_that_was_not_offered(
 
 
 def work(stage: Stage) -> None:
-    """A turn that thinks, writes, reads, runs and plans."""
+    """A turn that thinks, writes, reads, runs and plans; the editor's files are those on the disk, and its
+    terminals do not work."""
     file = stage.workspace / "a.txt"
     file.unlink(missing_ok=True)
-    updates = stage.prompt(stage.new(), "do the work")
+    session = stage.new()
+    prompt = stage.agent.start_prompt(session, "do the work")
+    while (message := next_of(stage.agent, prompt)).get("id") != prompt or "method" in message:
+        serve(stage.agent, message)
+    assert message["result"] == {"stopReason": "end_turn"}
+    updates = stage.agent.updates(session)
     assert file.read_text() == "one\n"
     finals = [update["status"] for update in updates if update.get("status") in ("completed", "failed")]
     assert sorted(finals) == ["completed", "completed", "completed", "failed"]
     assert text_in(updates) == "Done."
+
+
+def next_of(one: Agent, prompt: int) -> Message:
+    """The next request of the agent, or the answer to the prompt."""
+
+    def either(_: list[Message]) -> Message | None:
+        methods = ("session/request_permission", *EDITOR)
+        return next(filter(None, map(one._untaken, methods)), None) or one._answer(prompt)
+
+    found: Message = one.wait_until(either, "a request or the answer")
+    return found
+
+
+EDITOR = ("fs/read_text_file", "fs/write_text_file", "terminal/create")
+
+
+def serve(one: Agent, asked: Message) -> None:
+    method, params = asked["method"], asked["params"]
+    if method == "session/request_permission":
+        one.decide(asked, "once")
+    elif method == "terminal/create":
+        one.refuse(asked, -32603)
+    elif method == "fs/write_text_file":
+        Path(params["path"]).write_text(params["content"])
+        one.reply(asked, {})
+    elif os.path.exists(params["path"]):
+        one.reply(asked, {"content": Path(params["path"]).read_text()})
+    else:
+        one.refuse(asked, -32002)
 
 
 def test_INIT_14_it_is_answered_at_once(agent: StartAgent, home: Home) -> None:

@@ -81,14 +81,32 @@ def resume_session(params: Any) -> OpenParams:
 
 def _open(kind: Literal["new", "load", "resume"], method: str, params: Any) -> OpenParams:
     """A missing `mcpServers` is an empty one (RPC-15)."""
-    if isinstance(params, dict) and kind != "resume":
-        params = {"mcpServers": [], **params}
+    if isinstance(params, dict):
+        params = {**params, "mcpServers": _servers(params.get("mcpServers"))}
     fields = clean(method, params)
     cwd = absolute("cwd", fields["cwd"])
     roots = fields.get("additionalDirectories") or []
     directories = tuple(absolute(f"additionalDirectories[{index}]", path) for index, path in enumerate(roots))
     servers = tuple(fields.get("mcpServers") or ())
     return OpenParams(kind, fields.get("sessionId", ""), cwd, directories, servers)
+
+
+def _servers(written: Any) -> Any:
+    """Their `env` and `headers` written as maps, as older clients do, in the protocol's own form."""
+    if not isinstance(written, list):
+        return [] if written is None else written
+    return [
+        {key: _pairs(value) if key in ("env", "headers") else value for key, value in server.items()}
+        if isinstance(server, dict)
+        else server
+        for server in written
+    ]
+
+
+def _pairs(written: Any) -> Any:
+    if not isinstance(written, dict):
+        return written
+    return [{"name": name, "value": value} for name, value in written.items()]
 
 
 def list_sessions(params: Any) -> ListParams:

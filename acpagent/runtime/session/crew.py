@@ -118,10 +118,12 @@ class SessionCrew:
             message = f"params.cwd: this session belongs to {keep.row.cwd}; open it there"
             raise TheirFault(codes.INVALID_PARAMS, message)
         check_directory(opening.cwd)
-        if opening.kind == "load":
-            assert opening.scope is not None
+        if keep.writer.stored:  # else there is no past yet
             find_row(self._services, self._session.id)
-            show(self._session.host, entries.read(self._services.store, self._session.id), opening.scope)
+            self._services.store.submit(sessions.set_directories(self._session.id, opening.directories))
+            if opening.kind == "load":
+                assert opening.scope is not None
+                show(self._session.host, entries.read(self._services.store, self._session.id), opening.scope)
         roots = Roots(keep.row.cwd, opening.directories)
 
         def install() -> None:

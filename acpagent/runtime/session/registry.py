@@ -80,7 +80,7 @@ class Registry:
         """
         resolved = None if cwd is None else sessions.resolve(cwd)
         with self._lock:
-            crews = [crew for _, crew in self._live.values()]
+            crews = [crew for session, crew in self._live.values() if session.machine.state_id != "closed"]
         keeps = [crew.keep for crew in crews if crew.keep is not None]
         stored = [keep.row.id for keep in keeps if keep.writer.stored]
         rows, following = sessions.page(self._services.store, resolved, cursor, PAGE_SIZE, stored)
