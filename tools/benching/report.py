@@ -42,6 +42,7 @@ ROWS = (
     Row("turn_early", "overhead of a turn, around turn 10"),
     Row("turn_late", "overhead of a turn, up to turn 200"),
     Row("turn_growth", "  late to early", "ratio", most=1.3),
+    Row("load_first", "load of 200 turns, at once after launch"),
     Row("load", "load of 200 turns", most=80),
     Row("load_messages", "  updates it replays", "count"),
     Row("exit", "exit after end of input", most=100),
