@@ -148,6 +148,7 @@ TABLE: list[tuple[str, str, str, str]] = [
     ("configure model=b c9", "opening again", "rebuilding", "controls model=b; c9: model=b"),
     ("configure model=c c9", "rebuild for axis", "rebuilding", "controls model=c; c9: model=c"),
     ("configure model=b c9", "rebuild for axis", "rebuilding", "c9: model=b"),
+    ("configure model=b c9", "rebuild for axis, withdrawn", "rebuilding", "controls model=b; c9: model=b"),
     ("configure model=b c9", "rebuild for reload", "rebuilding", "controls model=b; c9: model=b"),
     ("configure model=c c9", "rebuild, response held", "rebuilding", "controls model=c; c9: model=c"),
     ("configure model=b c9", "turn, reload waits", "reload_queued", "controls model=b; c9: model=b"),
@@ -593,6 +594,12 @@ def test_a_pending_value_that_a_withdrawal_makes_pointless_is_dropped() -> None:
     bench = Bench("done; configure model=b c1; configure model=a c2; withdraw c1")
     assert bench.do("done") == ""
     assert bench.state == "idle"
+
+
+def test_a_value_asked_for_again_after_its_withdrawal_is_rebuilt_for() -> None:
+    bench = Bench("done; configure model=b c1; withdraw c1; configure model=b c2; done")
+    assert bench.state == "rebuilding"
+    assert bench.do("done") == "install; controls model=b; commands"
 
 
 def test_a_withdrawn_rebuild_keeps_the_old_values() -> None:

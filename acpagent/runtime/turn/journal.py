@@ -51,10 +51,15 @@ class Journal:
             raise OurFault(f"the conversation could not be stored: {self._fault}")
 
     def _write(self) -> None:
-        if self._queued and not self._writing:
-            batch = list(self._queued)
-            self._writing = len(batch)
+        """Begin a write unless one is under way. A store that takes none (it is closed) has failed like a full one."""
+        if not self._queued or self._writing:
+            return
+        batch = list(self._queued)
+        self._writing = len(batch)
+        try:
             self._submit(batch, self._written)
+        except Exception as fault:
+            self._fault, self._writing = fault, 0
 
     def _written(self, fault: BaseException | None) -> None:
         with self._changed:
