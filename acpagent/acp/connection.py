@@ -56,6 +56,7 @@ class Connection:
         self._lock = threading.Lock()
         self._withdraw: dict[Any, Callable[[], None]] = {}
         self.answered_initialize = threading.Event()
+        self.answered_more = threading.Event()  # any other request
 
     def attach(self, driver: Driver) -> None:
         """The driver this connection answers through."""
@@ -138,3 +139,4 @@ class Connection:
     def _forget(self, request_id: Any) -> None:
         with self._lock:
             self._withdraw.pop(id_key(request_id), None)
+        self.answered_more.set()

@@ -152,24 +152,37 @@ def _methods_maker(home: str, options: Options, observe: Observer | None) -> Cal
 
 
 def _warm_up(connection: Connection) -> None:
-    """Import what the first session needs, then what its first turn does, once `initialize` was answered.
-
-    Almost nothing of that is ever garbage: looking for it meanwhile, or later again and again, would be wasted time.
-    """
+    """Do ahead what the first session needs, once `initialize` was answered; and what its first turn needs, once that
+    keeps no session waiting."""
     connection.answered_initialize.wait()
+    _do_ahead(connection.methods)
+    _do_ahead(_load_schema)
+    connection.answered_more.wait()
+    _do_ahead(_import_first_turn)
+
+
+def _do_ahead(step: Callable[[], object]) -> None:
+    """Almost nothing that this brings in is ever garbage: to look for it meanwhile, or later again and again, would
+    be wasted time."""
     gc.disable()
     try:
-        connection.methods()
-        from acpagent.wire import schema
-
-        schema.bundle()
-        for name in _FIRST_TURN:
-            __import__(name)
+        step()
     except Exception:
         return  # the first request that needs it meets the same failure and reports it
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _load_schema() -> None:
+    from acpagent.wire import schema
+
+    schema.bundle()
+
+
+def _import_first_turn() -> None:
+    for name in _FIRST_TURN:
+        __import__(name)
 
 
 def _check() -> Any:
