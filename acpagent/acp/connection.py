@@ -99,11 +99,13 @@ class Connection:
         """Answer a request."""
         self._forget(request_id)
         self.driver.respond(request_id, result)
+        self.answered_more.set()
 
     def refuse(self, request_id: Any, fault: Fault) -> None:
         """Answer a request with a fault."""
         self._forget(request_id)
         self.driver.refuse(request_id, fault.code, fault.message, fault.data)
+        self.answered_more.set()
 
     def methods(self) -> Methods:
         """The method table, built at first need."""
@@ -139,4 +141,3 @@ class Connection:
     def _forget(self, request_id: Any) -> None:
         with self._lock:
             self._withdraw.pop(id_key(request_id), None)
-        self.answered_more.set()
