@@ -177,7 +177,7 @@ def _do_ahead(step: Callable[[], object]) -> None:
 def _load_schema() -> None:
     from acpagent.wire import schema
 
-    schema.bundle()
+    schema.bundle().warm_up("agent")
 
 
 def _import_first_turn() -> None:
@@ -188,9 +188,9 @@ def _import_first_turn() -> None:
 def _check() -> Any:
     if os.environ.get("ACPAGENT_VALIDATE") != "all":
         return None
-    from acpagent.acp.v1.outgoing import check
+    from acpagent.wire.outgoing import outgoing_check
 
-    return check
+    return outgoing_check("agent")
 
 
 def _trace() -> Trace | None:
