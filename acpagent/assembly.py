@@ -144,7 +144,10 @@ class Assembly:
         return loadout.assemble(model.id, provider, self._tools, SYSTEM_PROMPT)
 
     def _make_gate(self, roots: Roots) -> Gate:
-        return Gate(self._settings.permissions, roots)
+        try:
+            return Gate(self._settings.permissions, roots)
+        except ValueError as error:
+            raise OurFault(f"the permissions in config.yaml cannot be used: {error}") from None
 
 
 def _read(home: str, flags: Flags) -> tuple[Settings, dict[str, str]]:

@@ -12,6 +12,7 @@ import time
 from acpagent.acp.connection import Connection
 from acpagent.config import locate, startup
 from acpagent.config.problems import ConfigError
+from acpagent.core import diagnostics
 from acpagent.wire import stdio
 from acpagent.wire.driver import Driver
 
@@ -90,26 +91,32 @@ def run(words: Sequence[str]) -> int:
         known = startup.read(home, options.model)
         trace = _trace()
     except (UsageError, ConfigError) as error:
-        sys.stderr.write(f"[{NAME}] {error}\n")
+        diagnostics.say(NAME, str(error))
         return 2
     if options.require_provider and not known.configured:
-        sys.stderr.write(f"[{NAME}] no model provider is configured; describe one in {locate.config_file(home)}\n")
+        diagnostics.say(NAME, f"no model provider is configured; describe one in {locate.config_file(home)}")
         return 1
-    serve(home, options, known, trace)
+    try:
+        streams = stdio.capture()
+    except OSError:
+        diagnostics.say(NAME, "stdin and stdout must be open: an editor starts this command and talks to it")
+        return 2
+    serve(streams, home, options, known, trace)
 
 
-def serve(home: str, options: Options, known: startup.Startup, trace: Trace | None = None) -> NoReturn:
-    """Take stdin and stdout and speak the protocol on them; ends the process."""
-    read_fd, write_fd = stdio.capture()
+def serve(
+    streams: tuple[int, int], home: str, options: Options, known: startup.Startup, trace: Trace | None = None
+) -> NoReturn:
+    """Speak the protocol on the captured stdin and stdout; ends the process."""
     connection = Connection(known, _methods_maker(home, options, _observer(trace)))
-    driver = Driver(read_fd, write_fd, connection, name=NAME, check=_check(), trace=trace)
+    driver = Driver(*streams, connection, name=NAME, check=_check(), trace=trace)
     connection.attach(driver)
     driver.start()
     _end_on_signals(driver)
     threading.Thread(target=_warm_up, args=(connection,), name="acpagent-warm-up", daemon=True).start()
     driver.ended.wait()
     connection.shut_down(time.monotonic() + SHUTDOWN_SECONDS)
-    sys.stderr.flush()
+    diagnostics.flush()
     # A helper thread that is stuck in a system call must not keep the process alive.
     os._exit(0)
 

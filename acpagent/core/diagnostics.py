@@ -13,6 +13,14 @@ def say(name: str, text: str) -> None:
         pass
 
 
+def flush() -> None:
+    """Let out what was said, before an end without ceremony."""
+    try:
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):
+        pass
+
+
 def report(name: str, what: str, fault: BaseException) -> None:
     """An unexpected failure: its type and where it happened, never its text."""
     import traceback
