@@ -128,14 +128,12 @@ class ToolRunner:
         return batches
 
     def _run_batch(self, batch: Sequence[CallMade]) -> None:
-        started = []
         for made in batch:
             self._desk.scope.check()
             running = self._announce(made)
             if running.proposal is not None and self._permitted(running):
                 self._start(running)
-                started.append(running)
-        self._wait(started)
+        self._wait()
 
     def _announce(self, made: CallMade) -> Running:
         """Tell the person of the call before anything runs (TOOL-01), with what it would do."""
@@ -187,6 +185,7 @@ class ToolRunner:
         if verdict.action == "deny":
             self._settle(running, ToolResult(f"Not allowed: {verdict.reason}", failed=True))
             return False
+        self._wait()  # an answer may take minutes: nothing runs meanwhile, or looks as if it did
         ask = PermissionAsk(running.call, verdict.choices, verdict.rule, verdict.reason)
         decision = self._desk.host.permit(ask, self._desk.scope)
         if decision.cancelled:
@@ -241,9 +240,10 @@ class ToolRunner:
             running.dirty = True
             self._desk.scope.changed.notify_all()
 
-    def _wait(self, started: list[Running]) -> None:
+    def _wait(self) -> None:
+        """Until everything that runs has ended and is settled."""
         scope = self._desk.scope
-        waiting = list(started)
+        waiting = [running for running in self._open if running.call.status == "in_progress"]
         while waiting:
             scope.wait_for(lambda: any(r.result or r.dirty or r.to_show for r in waiting), self._snapshot_due(waiting))
             for running in [r for r in waiting if r.result is not None]:
