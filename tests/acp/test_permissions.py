@@ -13,9 +13,13 @@ from tests.agent import Agent, Message, text_in, updates_in
 from tests.conftest import Home, StartAgent
 
 COUNT = "echo x >> count.txt"
+LONG = "".join(f"echo {number}\n" for number in range(1, 100))
 EVERYTHING = ("deny", "once", "session", "full")
 SCRIPT: dict[str, Any] = {
     "turns": [
+        turn("search and ask", [calls("grep", pattern="^(a+)+b", path="hard.txt"), calls("list_dir"),
+                                calls("read_file", path="../outside/secret.txt")], says("Done.")),
+        turn("many lines", calls("bash", command=LONG), says("Done.")),
         turn("edit", [*says("I edit."), calls("edit_file", path="file.txt", old="one", new="uno")], says("Done.")),
         turn("edit back", calls("edit_file", path="file.txt", old="uno", new="one"), says("Done.")),
         turn("write other", calls("write_file", path="other.txt", content="other\n"), says("Done.")),
@@ -127,6 +131,26 @@ def test_PERM_05_a_closed_question_ends_the_turn_cancelled(stage: Stage, here: P
     assert [call.status for call in calls_in(updates)] == ["completed", "failed"]
     assert (here / "order.txt").read_text() == "1\n"
     ask(stage.agent, session, "edit", "once")
+
+
+def test_PERM_05_what_runs_beside_has_ended_before_the_question(stage: Stage, here: Path) -> None:
+    (here / "hard.txt").write_text("a" * 20 + "\n")
+    session, since = stage.new(here), len(stage.agent.messages)
+    prompt = stage.agent.start_prompt(session, "search and ask")
+    question = stage.agent.expect_request("session/request_permission")
+    made = calls_in(updates_in(stage.agent.messages[since:], session))
+    assert [call.status for call in made] == ["completed", "completed", "pending"]
+    stage.agent.decide(question, None)
+    assert stage.agent.response(prompt)["result"] == {"stopReason": "cancelled"}
+
+
+def test_PERM_01_the_rule_in_an_option_is_one_short_line(stage: Stage, here: Path) -> None:
+    _, desk = ask(stage.agent, stage.new(here), "many lines", "session")
+    (name,) = [option["name"] for option in desk.asked[0]["options"] if option["optionId"] == "session"]
+    assert name.startswith("Allow Bash(echo 1 echo 2 ")
+    assert name.endswith("… for this session")
+    assert len(name) < 150
+    assert desk.asked[0]["toolCall"]["rawInput"]["command"] == LONG  # all of it is there
 
 
 NO_YES: list[Any] = [

@@ -11,6 +11,7 @@ from acpagent.acp.v1.client_files import ClientFiles
 from acpagent.acp.v1.client_shell import ClientShell
 from acpagent.acp.v1.initialize import ClientAbilities
 from acpagent.acp.v1.render import Renderer, tool_fields
+from acpagent.core import bounds
 from acpagent.core.events import Event
 from acpagent.core.host import Answer as FormAnswer
 from acpagent.core.host import Choice, Decision, Form, HostFiles, HostShell, PermissionAsk
@@ -26,6 +27,7 @@ _OPTIONS: dict[Choice, tuple[str, str]] = {
     "full": ("allow_always", "Allow everything in this session (yolo)"),
     "deny": ("reject_once", "Reject"),
 }
+_RULE_LETTERS = 100
 
 
 class AcpHost:
@@ -78,7 +80,7 @@ class AcpHost:
 
 def _option(choice: Choice, rule: str) -> dict[str, Any]:
     kind, name = _OPTIONS[choice]
-    return {"optionId": choice, "name": name.format(rule=rule), "kind": kind}
+    return {"optionId": choice, "name": name.format(rule=bounds.one_line(rule, _RULE_LETTERS)), "kind": kind}
 
 
 def decision(answer: Answer, offered: tuple[Choice, ...]) -> Decision:
