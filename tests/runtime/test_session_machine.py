@@ -40,12 +40,14 @@ SITUATIONS: dict[str, tuple[str, str]] = {
     "opening": ("", "rebuilding"),
     "opening, prompt waits": ("prompt p1", "rebuilding"),
     "opening again": ("done; reopen load o2", "rebuilding"),
+    "opening again, withdrawn": ("done; reopen load o2; withdraw o2", "rebuilding"),
     "opening again, axis waits": ("done; reopen load o2; configure model=b c1", "rebuilding"),
     "rebuild for axis": ("done; configure model=b c1", "rebuilding"),
     "rebuild for axis, another waits": ("done; configure model=b c1; configure model=c c2", "rebuilding"),
     "rebuild for axis, prompt waits": ("done; configure model=b c1; prompt p1", "rebuilding"),
     "rebuild for axis, withdrawn": ("done; configure model=b c1; withdraw c1", "rebuilding"),
     "rebuild for reload": ("done; reload r1", "rebuilding"),
+    "rebuild for reload, withdrawn": ("done; reload r1; withdraw r1", "rebuilding"),
     "rebuild, response held": ("done; prompt p1; configure model=b c1; done", "rebuilding"),
     "rebuild, response held, prompt waits": (
         "done; prompt p1; configure model=b c1; done; prompt p2",
@@ -273,10 +275,17 @@ TABLE: list[tuple[str, str, str, str]] = [
     ("withdraw p9", "turn", "prompting", ""),
     ("withdraw c1", "turn, axis waits", "prompting", ""),
     ("withdraw p2", "turn, cancelled, prompt waits", "prompting", "p2: cancelled"),
+    ("withdraw p1", "turn, cancelled, prompt waits", "prompting", ""),
+    ("withdraw p9", "turn, cancelled, prompt waits", "prompting", ""),
     ("withdraw o1", "opening", "closing", "cancel scope; o1: -32800"),
     ("withdraw o1", "opening, prompt waits", "closing", "cancel scope; o1: -32800; p1: cancelled"),
     ("withdraw p1", "opening, prompt waits", "rebuilding", "p1: cancelled"),
     ("withdraw o2", "opening again", "rebuilding", "cancel scope; o2: -32800"),
+    ("withdraw p9", "opening again", "rebuilding", ""),
+    ("withdraw o2", "opening again, withdrawn", "rebuilding", ""),
+    ("withdraw c1", "rebuild for axis, prompt waits", "rebuilding", "c1: -32800; controls model=a"),
+    ("withdraw c1", "rebuild for axis, withdrawn", "rebuilding", ""),
+    ("withdraw c1", "rebuild, response held", "rebuilding", ""),
     ("withdraw c1", "rebuild for axis", "rebuilding", "c1: -32800; controls model=a"),
     ("withdraw c9", "rebuild for axis", "rebuilding", ""),
     ("withdraw c1", "rebuild for axis, another waits", "rebuilding", "c1: -32800; controls model=c"),
@@ -302,7 +311,10 @@ TABLE: list[tuple[str, str, str, str]] = [
     ("close x9", "opening", "closing", "cancel scope; o1: -32800"),
     ("close x9", "opening, prompt waits", "closing", "cancel scope; o1: -32800; p1: cancelled"),
     ("close x9", "opening again", "closing", "cancel scope; o2: -32800"),
+    ("close x9", "opening again, withdrawn", "closing", "cancel scope"),
     ("close x9", "rebuild for axis", "closing", "c1: -32800"),
+    ("close x9", "rebuild for axis, withdrawn", "closing", ""),
+    ("close x9", "rebuild for reload, withdrawn", "closing", ""),
     ("close x9", "rebuild for reload", "closing", "r1: -32800"),
     ("close x9", "rebuild, response held", "closing", "p1: cancelled"),
     ("close x9", "rebuild, response held, prompt waits", "closing", "p1: cancelled; p2: cancelled"),
@@ -313,6 +325,7 @@ TABLE: list[tuple[str, str, str, str]] = [
     ("close x9", "closed", "closed", "x9: -32002"),
     ("delete x9", "idle", "closing", ""),
     ("delete x9", "closing, teardown runs", "closing", ""),
+    ("close x9", "deleting, teardown runs", "closing", ""),
     ("delete x9", "closed", "closed", "x9: -32002"),
 ]
 
@@ -592,6 +605,7 @@ def test_a_pending_value_outlives_the_failure_of_another() -> None:
 
 def test_a_pending_value_that_a_withdrawal_makes_pointless_is_dropped() -> None:
     bench = Bench("done; configure model=b c1; configure model=a c2; withdraw c1")
+    assert bench.record.axes == {}
     assert bench.do("done") == ""
     assert bench.state == "idle"
 
@@ -617,6 +631,7 @@ def test_closing_waits_for_the_work_then_tears_down_once() -> None:
     assert isinstance(bench.record.work, Teardown)
     assert bench.do("close x3") == ""
     assert bench.do("done") == "x1: done; x2: done; x3: done"
+    assert (bench.state, bench.record.work) == ("closed", None)
 
 
 def test_closing_forgets_what_was_queued() -> None:
@@ -653,6 +668,11 @@ def test_a_delete_that_comes_while_the_teardown_runs_gets_another() -> None:
     assert bench.record.work.erase
     assert bench.do("done") == "x1: done; x2: done"
     assert bench.state == "closed"
+
+
+def test_a_close_after_a_delete_needs_no_other_teardown() -> None:
+    bench = Bench("done; delete x1; close x2")
+    assert bench.do("done") == "x1: done; x2: done"
 
 
 # Guidance is never dropped.
