@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -12,6 +13,8 @@ from acpagent.providers.surrogates import repair
 # Whether the reasoning of an assistant message with calls is sent back to the server: some refuse a request
 # without it, some one with it; the rest takes it, and models that think between calls answer better for it.
 Thoughts = Literal["never", "when_there", "always"]
+_UNFIT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_NAME_LETTERS = 64
 
 
 def dump(value: Any) -> str:
@@ -66,8 +69,13 @@ def _assistant(said: AssistantMessage, thoughts: Thoughts) -> dict[str, Any]:
 
 
 def _call(call: ModelCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": _arguments(call.arguments)}
+    function = {"name": _name(call.name), "arguments": _arguments(call.arguments)}
     return {"id": call.provider_id, "type": "function", "function": function}
+
+
+def _name(name: str) -> str:
+    """A tool's name as servers take it: models invent others, and one would make the session unusable."""
+    return _UNFIT_IN_NAMES.sub("_", name)[:_NAME_LETTERS] or "nameless"
 
 
 def _arguments(text: str) -> str:

@@ -46,6 +46,7 @@ SCRIPT: dict[str, Any] = {
              calls("read_file", path="w.txt"), calls("list_dir")], says("Done.")),
         turn("gone file", calls("read_file", path="no-such-file.txt"), says("Done.")),
         turn("unknown tool", calls("teleport", to="Mars"), says("Done.")),
+        turn("odd name", calls("functions.do it!"), says("Done.")),
         turn("nameless", {"call": {"tool": "", "args": {}}}, says("Done.")),
         turn("bad json", {"call": {"tool": "read_file", "args": RAW}}, says("Done.")),
         turn("no object", {"call": {"tool": "read_file", "args": "[1, 2]"}}, says("Done.")),
@@ -280,6 +281,15 @@ def test_TOOL_13_a_failing_command_shows_its_output(one: Served) -> None:
     assert call.text.split() == ["out", "err", "[exit", "3]"]
     assert call.status == "failed"
     assert result(one) == call.text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "name"), [("unknown tool", "teleport"), ("nameless", "nameless"), ("odd name", "functions_do_it_")]
+)
+def test_TOOL_13_a_name_no_server_takes_is_not_sent_back(one: Served, prompt: str, name: str) -> None:
+    the_call(one, prompt)
+    (called,) = [message for message in one.read() if message["role"] == "assistant"]
+    assert called["tool_calls"][0]["function"]["name"] == name
 
 
 def test_TOOL_13_bad_arguments_are_sent_back_as_valid_json(one: Served) -> None:
