@@ -98,6 +98,10 @@ class ModelServer:
         """Until that many answers were given up by the client. Raises AssertionError."""
         self._wait(lambda: self.hangups >= number, timeout, f"hang-up {number}")
 
+    def wait_until_alone(self, timeout: float = 10.0) -> None:
+        """Until every client has closed its connections. Raises AssertionError."""
+        self._wait(lambda: not self._sockets, timeout, "end of the last connection")
+
     def _wait(self, predicate: Callable[[], bool], timeout: float, what: str) -> None:
         with self._noted:
             seen = self._noted.wait_for(predicate, timeout)
@@ -131,6 +135,7 @@ class ModelServer:
     def drop_socket(self, sock: socket.socket) -> None:
         with self._noted:
             self._sockets.discard(sock)
+            self._noted.notify_all()
 
     def close(self) -> None:
         self.closing.set()

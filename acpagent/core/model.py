@@ -151,6 +151,9 @@ class Provider(Protocol):
         Raises `ProviderFault`, or `Cancelled`.
         """
 
+    def close(self) -> None:
+        """Let go of idle connections. Never blocks; the provider can still be used."""
+
     def cost(self, usage: Usage) -> float | None:
         """What `usage` cost in `currency`, None where no price is known."""
 

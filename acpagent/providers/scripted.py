@@ -43,6 +43,9 @@ class Scripted:
     def stream(self, request: ModelRequest, scope: Scope) -> Iterator[Sequence[ModelEvent]]:
         return retried(lambda: self._attempt(request, scope), scope, self._policy)
 
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
     def cost(self, spent: Usage) -> float | None:
         return usage.cost(self._price, spent)
 

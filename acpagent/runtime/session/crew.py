@@ -166,9 +166,10 @@ class SessionCrew:
         self._save_settings(model=loadout.model)
 
     def _tear_down(self, teardown: Teardown) -> TornDown:
-        """Store what is left, free the lease; erase last, if the session is being deleted."""
+        """Store what is left, free connections and the lease; erase last, if the session is being deleted."""
         try:
             if self.keep is not None:
+                self.keep.loadout.provider.close()
                 self.keep.journal.commit(TEARDOWN_SECONDS)
             if teardown.erase:
                 self._services.leases.take(self._session.id)  # ours already, unless teardown runs again to erase
