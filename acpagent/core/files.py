@@ -139,11 +139,11 @@ def encode(raw: str, like: TextFile | None) -> bytes:
     return raw.encode("utf-8") if like is None else like.bom + raw.encode(like.encoding)
 
 
-def write_bytes(path: str, data: bytes) -> None:
+def write_bytes(path: str, data: bytes, mode: int = 0o666) -> None:
     """Replace or create the file at `path`, which is resolved, in one step: readers see old bytes or new.
 
-    Keeps the mode, and the owner where the system lets us. A file that may not be replaced but may be written
-    (a bind mount, a closed directory) is written in place. Raises OSError.
+    Keeps the mode, and the owner where the system lets us; a new file gets `mode` less the umask. A file that may
+    not be replaced but may be written (a bind mount, a closed directory) is written in place. Raises OSError.
     """
     try:
         old = os.stat(path)
@@ -153,7 +153,7 @@ def write_bytes(path: str, data: bytes) -> None:
         _check_writable(path, old)
     temporary = os.path.join(os.path.dirname(path), f".acpagent-{uuid.uuid4().hex[:12]}.tmp")
     try:
-        _write_new(temporary, data, old)
+        _write_new(temporary, data, old, mode)
         os.replace(temporary, path)
     except OSError as error:
         _remove(temporary)
@@ -203,8 +203,10 @@ def _check_writable(path: str, status: os.stat_result) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
 
-def _write_new(path: str, data: bytes, old: os.stat_result | None) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+def _write_new(path: str, data: bytes, old: os.stat_result | None, mode: int) -> None:
+    """What replaces a private file is private from the start."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    handle = os.open(path, flags, mode if old is None else 0o600)
     with open(handle, "wb", buffering=0) as stream:
         _write_all(stream.fileno(), data)
         if old is not None:

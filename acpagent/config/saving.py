@@ -1,0 +1,97 @@
+"""Writing `config.yaml` and `credentials.yaml` for the person who uses acpagent.
+
+Both are the person's own files: what they say already stays as it is written, and a file that cannot be used is never
+touched, only reported.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+from acpagent.config import check, credentials, document, edit, locate
+from acpagent.config.credentials import Secret
+from acpagent.config.problems import ConfigError, ConfigProblem
+from acpagent.core import files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PRIVATE = 0o600
+_KEYS = "# Keys by the name of the provider in config.yaml. Nobody but you may read this file.\n"
+_SETTINGS = "# Settings of acpagent; docs/configuration.md explains all there are.\n"
+
+
+def save_settings(home: str, changes: Mapping[str, Any]) -> None:
+    """Merge `changes` into config.yaml, and see to it that the outcome is a valid configuration.
+
+    Raises `ConfigError`, also for a file that is wrong already or cannot be written; `Unchangeable`.
+    """
+    path = locate.config_file(home)
+    resolved = _prepare(home, path)
+    old = _read(resolved, path)
+    if old is not None:
+        check.check(document.read(path))
+    data = files.encode(edit.merge(_SETTINGS if old is None else old.raw, changes), old)
+    check.check(document.parse(path, data))
+    _write(resolved, data, path, 0o666)
+
+
+def save_key(home: str, provider: str, key: Secret) -> None:
+    """Store a provider's key in credentials.yaml, which is then readable by its owner alone.
+
+    Raises `ConfigError`, which never holds the key; `Unchangeable`.
+    """
+    path = locate.credentials_file(home)
+    resolved = _prepare(home, path)
+    make_private(home)
+    credentials.read_file(path)
+    old = _read(resolved, path)
+    text = edit.merge(_KEYS if old is None else old.raw, {provider: key.reveal()})
+    _write(resolved, files.encode(text, old), path, _PRIVATE)
+
+
+def make_private(home: str) -> None:
+    """Take from others what rights they have to the credentials file, if there is one. Raises `ConfigError`."""
+    path = locate.credentials_file(home)
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
+            os.chmod(path, _PRIVATE)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _prepare(home: str, path: str) -> str:
+    """The file to write, its folder made. A link stays one: what it leads to changes."""
+    try:
+        os.makedirs(home, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(home, error) from None
+    return os.path.realpath(path)
+
+
+def _read(resolved: str, shown: str) -> files.TextFile | None:
+    try:
+        return files.read_text(resolved)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(document.unreadable(shown, error)) from None
+    except files.NotText as problem:
+        raise ConfigError(ConfigProblem(shown, None, f"cannot be read: {problem}", "make it a text file")) from None
+
+
+def _write(resolved: str, data: bytes, shown: str, mode: int) -> None:
+    try:
+        files.write_bytes(resolved, data, mode)
+    except OSError as error:
+        raise _unwritable(shown, error) from None
+
+
+def _unwritable(path: str, error: OSError) -> ConfigError:
+    remedy = "make it writable for you, or choose another folder with ACPAGENT_HOME"
+    return ConfigError(ConfigProblem(path, None, f"cannot be written ({error.strerror or error})", remedy))
