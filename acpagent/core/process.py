@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,18 +80,21 @@ def run(
 
 
 def sweep() -> int:
-    """SIGKILL every group still alive, at exit (TRN-12). Returns how many there were. Never blocks."""
+    """SIGKILL every group still alive, at exit (TRN-12). Returns how many there were. Waits only for commands
+    that are being started this moment, a second at most."""
     with _running_lock:
         left = list(_running)
     for group in left:
-        group.stop()
-        group.send(signal.SIGKILL)
+        group.kill()
+    deadline = time.monotonic() + 1.0
+    for group in left:
+        group.begun.wait(max(0.0, deadline - time.monotonic()))
     return len(left)
 
 
 class Group:
-    """One command with all its children that stay in its process group. Used by one thread; `stop` and `send`
-    may be called from any.
+    """One command with all its children that stay in its process group. Used by one thread; `stop`, `kill` and
+    `send` may be called from any.
 
     Two threads of its own: the pump reads the output, the watcher waits for the leader to exit. The leader is
     not reaped before its group is dead: while it is a zombie, no other process can get its id, so a signal to
@@ -105,6 +108,8 @@ class Group:
         self._reaped = False
         self._abandoned = False
         self._started_at = 0.0
+        self.begun = threading.Event()  # `start` is done, well or not
+        self._killed = False
         self._stopped = threading.Event()
         self._ended = threading.Event()  # the leader exited, or somebody wants it to
         self._exited = threading.Event()
@@ -118,6 +123,18 @@ class Group:
 
     def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None = None) -> None:
         """Start the command. Raises OSError."""
+        with _running_lock:
+            _running.add(self)
+        try:
+            self._begin(argv, cwd, env, stdin)
+        except BaseException:
+            with _running_lock:
+                _running.discard(self)
+            raise
+        finally:
+            self.begun.set()
+
+    def _begin(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None) -> None:
         read_end, write_end = os.pipe()
         enough_read, self._enough = os.pipe()
         os.set_blocking(read_end, False)
@@ -134,8 +151,8 @@ class Group:
             raise
         finally:
             os.close(write_end)
-        if self._stopped.is_set():  # `stop` came before there was anything to signal
-            self.send(signal.SIGTERM)
+        if self._killed or self._stopped.is_set():  # that came before there was anything to signal
+            self.send(signal.SIGKILL if self._killed else signal.SIGTERM)
 
     def wait(self, timeout: float | None = None) -> bool:
         """True once the leader exited by itself, False if `stop` was called or `timeout` seconds passed."""
@@ -147,6 +164,13 @@ class Group:
         self._stopped.set()
         self._ended.set()
         self.send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the group at once. Never blocks."""
+        self._killed = True
+        self._stopped.set()
+        self._ended.set()
+        self.send(signal.SIGKILL)
 
     def finish(self, timed_out: bool = False) -> Result:
         """End what is left of the group and say how the leader ended. Takes three seconds at most."""
@@ -161,6 +185,7 @@ class Group:
         if self._exited.wait(DEATH_SECONDS):
             self._drained.wait(GRACE_SECONDS)
             self._reap()
+            _wait_dead(self._leader.pid)
         else:
             self._abandon()
         self._stop_pump()
@@ -180,7 +205,9 @@ class Group:
             except (ProcessLookupError, PermissionError):
                 return
 
-    def _spawn(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None, output: int) -> None:
+    def _spawn(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None, output: int
+    ) -> None:
         leader = self._leader = subprocess.Popen(
             list(argv),
             cwd=cwd,
@@ -190,8 +217,6 @@ class Group:
             stderr=output,
             start_new_session=True,
         )
-        with _running_lock:
-            _running.add(self)
         try:
             _thread("acpagent-watch", lambda: self._watch(leader.pid))
         except RuntimeError:
@@ -267,6 +292,38 @@ def _wait_unreaped(pid: int) -> None:
         return
     finally:
         queue.close()
+
+
+def _wait_dead(group: int) -> None:
+    """Wait until the killed members of a group whose leader is reaped are dead, too: a signal takes a moment."""
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return  # the usual case: there is nobody
+    if sys.platform != "linux":
+        return
+    deadline = time.monotonic() + DEATH_SECONDS
+    poll, handles = select.poll(), set(_exit_handles(group))
+    for handle in handles:
+        poll.register(handle, select.POLLIN)
+    while handles:
+        dead = {handle for handle, _ in poll.poll(max(0.0, deadline - time.monotonic()) * 1000)}
+        for handle in dead or handles:
+            poll.unregister(handle)
+            os.close(handle)
+        handles -= dead or set(handles)
+
+
+def _exit_handles(group: int) -> Iterator[int]:
+    """For each living process of a group a descriptor that becomes readable when it exits."""
+    for entry in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as status:
+                state, _, member_of = status.read().rpartition(")")[2].split()[:3]
+            if int(member_of) == group and state != "Z":
+                yield os.pidfd_open(int(entry))
+        except OSError:  # it is gone, or the system is too old to tell
+            continue
 
 
 def _signal_name(number: int) -> str:

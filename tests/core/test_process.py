@@ -243,13 +243,32 @@ def test_output_that_a_side_process_still_writes_arrives(turn):
     assert text == "late\n"
 
 
-def test_sweep_kills_all_that_runs():
+@repeated
+def test_sweep_kills_all_that_runs(turn):
     works = [Background("trap '' TERM; echo $$; while :; do sleep 5; done") for _ in range(3)]
     groups = [work.group() for work in works]
     assert process.sweep() == 3
     assert [work.join() for work in works] == [Cancelled] * 3
     assert [alive(group) for group in groups] == [[], [], []]
     assert process.sweep() == 0
+
+
+@repeated
+def test_sweep_does_not_miss_what_is_being_started(turn, monkeypatch):
+    registered = threading.Event()
+
+    class Running(set):
+        def add(self, group):
+            super().add(group)
+            registered.set()
+
+    monkeypatch.setattr(process, "_running", Running())
+    work = Background("trap '' TERM; echo $$; sleep 60 & wait")
+    assert registered.wait(10)
+    assert process.sweep() == 1
+    assert work.join() is Cancelled
+    text = work.live.snapshot()
+    assert not text or alive(int(text)) == []
 
 
 @repeated
