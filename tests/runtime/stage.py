@@ -186,6 +186,9 @@ class Stage:
     def title(self) -> TitleChanged:
         return TitleChanged(None, "")
 
+    def is_local(self, blocks: tuple[Block, ...]) -> bool:
+        return False
+
     def observe(self, event: str, state: str) -> None:
         self.note(f"{event} -> {state}")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from acpagent.core.blocks import Block
 from acpagent.core.events import CommandsChanged, ControlsChanged, TitleChanged
 from acpagent.core.faults import Fault, TheirFault
 from acpagent.core.history import Entry
@@ -61,6 +61,9 @@ class SessionCrew:
     def title(self) -> TitleChanged:
         row = self._keep().row
         return TitleChanged(row.title, row.updated_at)
+
+    def is_local(self, blocks: tuple[Block, ...]) -> bool:
+        return self._services.commands.answer(blocks) is not None
 
     def observe(self, event: str, state: str) -> None:
         if self._services.observe is not None:
@@ -128,13 +131,13 @@ class SessionCrew:
 
         def install() -> None:
             keep.roots = keep.gate.roots = roots
-            keep.writer.row = replace(keep.row, directories=opening.directories)
+            keep.writer.change(directories=opening.directories)
 
         return Opened(install=install)
 
     def _run_turn(self, turn: Turn) -> TurnOutcome:
         session = self._session
-        runner = TurnRunner(self._services, self._keep(), session.host, session.lock, self._allow_everything)
+        runner = TurnRunner(self._services, self._keep(), session.host, self._allow_everything)
         return runner.run(turn)
 
     def _allow_everything(self) -> None:
@@ -192,10 +195,7 @@ class SessionCrew:
 
     def _save_settings(self, **changed: str) -> None:
         keep, axes = self._keep(), self._session.machine.record.active
-        settings = settings_of({**axes, **changed}, keep.controls)
-        keep.writer.row = replace(keep.row, settings=settings)
-        if keep.writer.stored:
-            self._services.store.submit(sessions.set_settings(keep.row.id, settings))
+        keep.writer.set_settings(settings_of({**axes, **changed}, keep.controls))
 
     def _wake(self) -> None:
         with self._session.lock:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from acpagent.core.history import Entry
 from acpagent.core.paths import Roots
@@ -18,23 +20,42 @@ from acpagent.store.sessions import SessionRow
 
 class RowWriter:
     """Writes a session's entries; the first write makes its row, so that a session never prompted leaves nothing
-    behind (SESS-21). `stored` is set by the store's callback, `row` by the session worker."""
+    behind (SESS-21). `stored` is set by the store's callback.
+
+    The lock, a leaf, keeps what is set while the first write is under way from falling between row and store.
+    """
 
     def __init__(self, store: Store, row: SessionRow, stored: bool) -> None:
         self._store = store
+        self._lock = threading.Lock()
+        self._begun = stored
         self.row = row
         self.stored = stored
 
     def submit(self, batch: Sequence[Entry], then: Callable[[BaseException | None], None]) -> None:
         """Queue the entries for the store's writer."""
-        writes: list[Write] = [] if self.stored else [sessions.save_new(self.row)]
-        writes.append(entries.append(self.row.id, batch))
 
         def written(fault: BaseException | None) -> None:
             self.stored = self.stored or fault is None
             then(fault)
 
-        self._store.submit(together(*writes), written)
+        with self._lock:
+            writes: list[Write] = [] if self.stored else [sessions.save_new(self.row)]
+            writes.append(entries.append(self.row.id, batch))
+            self._store.submit(together(*writes), written)
+            self._begun = True
+
+    def change(self, **fields: Any) -> None:
+        """Change the row that the first write will store."""
+        with self._lock:
+            self.row = replace(self.row, **fields)
+
+    def set_settings(self, settings: Mapping[str, str]) -> None:
+        """Change the settings, in the store as well once the row is on its way there. Raises `StoreFault`."""
+        with self._lock:
+            self.row = replace(self.row, settings=settings)
+            if self._begun:
+                self._store.submit(sessions.set_settings(self.row.id, settings))
 
 
 @dataclass(slots=True)

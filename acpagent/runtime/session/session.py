@@ -39,6 +39,9 @@ class Crew(Protocol):
     def controls(self, axes: dict[str, str]) -> ControlsChanged: ...
     def commands(self) -> CommandsChanged: ...
     def title(self) -> TitleChanged: ...
+    def is_local(self, blocks: tuple[Block, ...]) -> bool:
+        """Whether a prompt is answered without the model: its turn is born sealed."""
+
     def observe(self, event: str, state: str) -> None:
         """The machine took or refused an event and is in this state now."""
 
@@ -164,7 +167,7 @@ class Session:
         return self._crew.title() if effect is Effect.TITLE else self._crew.commands()
 
     def _new_turn(self, request: PromptRequest) -> Turn:
-        return Turn(request, Scope(self.lock))
+        return Turn(request, Scope(self.lock), sealed=self._crew.is_local(request.blocks))
 
     # The worker.
 

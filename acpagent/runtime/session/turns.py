@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Chunk, TitleChanged, TurnEnded, TurnStarted
@@ -36,7 +35,6 @@ class TurnRunner:
     services: Services
     keep: Keep
     host: Host
-    lock: threading.RLock
     allow_everything: Callable[[], None]
 
     def run(self, turn: Turn) -> TurnOutcome:
@@ -55,15 +53,12 @@ class TurnRunner:
         """Count the prompt, and name the session after its first one."""
         writer, stamp = self.keep.writer, sessions.now()
         title = writer.row.title or _title(blocks)
-        new = replace(writer.row, title=title, updated_at=stamp, prompts=writer.row.prompts + 1)
         if writer.stored:
-            self.services.store.submit(sessions.touch(new.id, title, stamp, 1))
-        with self.lock:
-            writer.row = new
+            self.services.store.submit(sessions.touch(writer.row.id, title, stamp, 1))
+        writer.change(title=title, updated_at=stamp, prompts=writer.row.prompts + 1)
 
     def _answer(self, turn_id: str, blocks: tuple[Block, ...], words: str, turn: Turn) -> tuple[Ended, TurnClosed]:
         """A local command: born sealed, answered without the model, and nothing of it reaches the model later."""
-        _seal(turn)
         keep, message_id = self.keep, new_id("msg")
         keep.record(UserSaid(turn_id, new_id("msg"), blocks, ""))
         keep.record(Said(turn_id, message_id, "assistant", words))
