@@ -123,8 +123,8 @@ class Driver:
     def start(self) -> None:
         """Start both threads."""
         self._started = True
+        self._reader.start()  # first: on a busy machine the other's start takes longer than to find an answer
         self._writer.start()
-        self._reader.start()
 
     def stop_reading(self) -> None:
         """End the connection as if the peer had gone. Returns at once; callable from a signal handler."""
@@ -156,7 +156,7 @@ class Driver:
         return drained
 
     def _join(self, thread: threading.Thread, deadline: float) -> None:
-        if thread is not threading.current_thread():
+        if thread is not threading.current_thread() and thread.is_alive():
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _close_unstarted(self) -> None:
