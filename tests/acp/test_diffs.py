@@ -22,6 +22,7 @@ SCRIPT: dict[str, Any] = {
         turn("all of them", calls("edit_file", path="file.txt", old="a", new="b", replace_all=True), says("Done.")),
         turn("not there", calls("edit_file", path="file.txt", old="absent", new="b"), says("Done.")),
         turn("through a link", calls("edit_file", path="link.txt", old="two", new="zwei"), says("Done.")),
+        turn("very much", calls("write_file", path="file.txt", content="much " * 300_000), says("Done.")),
         turn("two files", [calls("edit_file", path="file.txt", old="two", new="zwei"),
                            calls("write_file", path="other.txt", content="other\n")], says("Done.")),
     ]
@@ -162,6 +163,12 @@ def test_DIFF_06_one_diff_for_one_file(stage: Stage, here: Path) -> None:
     path.write_text("one two\n")
     made = calls_in(stage.prompt(stage.new(here), "two files"))
     assert [call.diff["path"] for call in made] == [str(path), str(here / "other.txt")]
+
+
+def test_DIFF_06_a_change_too_large_to_show_is_told_in_words(stage: Stage, here: Path) -> None:
+    call = change(stage, here, "very much")
+    assert diffs(call.first) == diffs(call.now) == []
+    assert call.text == "Created file.txt (1500000 bytes, 1 lines)."
 
 
 def test_DIFF_01_a_change_that_cannot_be_has_no_diff(stage: Stage, here: Path) -> None:

@@ -28,6 +28,8 @@ SCRIPT: dict[str, Any] = {
         turn("remove", calls("bash", command="rm -f file.txt"), says("Done.")),
         turn("three calls", [calls("bash", command=f"echo {n} >> order.txt") for n in "123"], says("Done.")),
         turn("look outside", calls("read_file", path="../outside/secret.txt"), says("Done.")),
+        turn("through a link", calls("read_file", path="way-out/secret.txt"), says("Done.")),
+        turn("write a link", calls("write_file", path="way-out/new.txt", content="x"), says("Done.")),
         turn("list outside", calls("list_dir", path="../outside"), says("Done.")),
         turn("look home", calls("grep", pattern="x", path="~"), says("Done.")),
         turn("write outside", calls("write_file", path="../outside/new.txt", content="x"), says("Done.")),
@@ -341,6 +343,17 @@ def test_PERM_13_reading_outside_the_roots_offers_what_fits(stage: Stage, here: 
     ask(stage.agent, session, "list outside")
     ask(stage.agent, session, "look outside")  # the directory stands for what is in it
     ask(stage.agent, session, "write outside", "deny")
+
+
+def test_PERM_13_a_symbolic_link_does_not_lead_out_unasked(stage: Stage, here: Path) -> None:
+    (here / "way-out").symlink_to(here.parent / "outside")
+    session = stage.new(here)
+    ask(stage.agent, session, "edit", "session")  # edits inside the roots
+    for prompt in ("through a link", "write a link"):
+        updates, desk = ask(stage.agent, session, prompt, "deny")
+        assert desk.offered == [["deny", "once"]]
+        assert str(here.parent / "outside") in call_in(updates).now["title"]
+    assert not (here.parent / "outside/new.txt").exists()
 
 
 def test_PERM_13_an_additional_directory_is_inside(stage: Stage, here: Path) -> None:

@@ -26,6 +26,8 @@ SCRIPT: dict[str, Any] = {
         turn("forbidden", [*says("I can't"), {"finish": "refusal"}]),
         turn("bad manners", calls("list_dir"), [*says("No more"), {"finish": "refusal"}]),
         turn("no key", {"error": {"status": 401, "message": "who are you"}}),
+        turn("key lost", calls("list_dir"), {"error": {"status": 403, "message": "not any more"}}),
+        turn("wait long", {"error": {"status": 429, "message": "slow down", "retry_after": 50}}),
         turn("busy", [ONCE_503, *says("Now I can.")]),
         turn("never up", ALWAYS_500),
         turn("fails later", [*says("Let me see."), calls("list_dir")], ALWAYS_500),
@@ -121,15 +123,16 @@ def test_TURN_08_nor_after_a_load_by_another_process(one: Served) -> None:
         second.close()
 
 
-def test_AUTH_18_a_key_turned_away_is_minus_32000_and_leaves_no_trace(one: Served) -> None:
+@pytest.mark.parametrize(("text", "status"), [("no key", 401), ("key lost", 403)])
+def test_AUTH_18_a_key_turned_away_is_minus_32000_and_leaves_no_trace(one: Served, text: str, status: int) -> None:
     session = one.new()
-    _, error = failure(one, session, "no key")
+    _, error = failure(one, session, text)
     assert error["code"] == -32000
-    assert "HTTP 401" in error["message"]
+    assert f"HTTP {status}" in error["message"]
     assert "Traceback" not in error["message"]
     assert one.agent.fail("authenticate", {"methodId": "stored-credentials"})["code"] == -32000
     assert_usable(one, session)  # tried afresh
-    assert "no key" not in json.dumps(one.read())
+    assert text not in json.dumps(one.read())
     assert [message["role"] for message in one.read()] == ["user"]
     assert one.read()[0]["content"].startswith("[Today is ")  # what the first prompt would have told
     assert one.agent.call("authenticate", {"methodId": "stored-credentials"}) == {}
@@ -197,6 +200,16 @@ def test_TURN_10_a_server_that_falls_silent_is_an_error_in_bounded_time(
     assert answer["error"]["code"] == -32603
     assert "was silent for 0.5 s" in answer["error"]["message"]
     assert impatient.prompt(session, "greet")[1]["result"] == {"stopReason": "end_turn"}
+
+
+def test_TURN_09_a_wait_for_another_try_is_cancelled_at_once(one: Served) -> None:
+    session, since = one.new(), len(one.agent.messages)
+    prompt = one.agent.start_prompt(session, "wait long")
+    one.agent.expect_update(session, "agent_message_chunk", since)
+    assert "follows in 50 s" in text_in(one.agent.updates(session, since))
+    one.agent.notify("session/cancel", {"sessionId": session})
+    assert one.agent.response(prompt, timeout=2)["result"] == {"stopReason": "cancelled"}
+    assert_usable(one, session)
 
 
 @pytest.mark.parametrize(
