@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from acpagent.runtime.session.services import Observer
 
 PROFILES = ("economy", "balanced", "delivery")
-# What opening a session does without.
-_FIRST_TURN = ("acpagent.providers.chat_caller", "pathspec.patterns.gitignore.spec")
+# What opening a session does without, and is slow to import.
+_FIRST_TURN = ("requests", "pathspec.patterns.gitignore.spec")
 # One absolute deadline for everything that has to end (TRN-12).
 SHUTDOWN_SECONDS = 4.0
 NAME = "acpagent acp"
