@@ -27,7 +27,7 @@ from acpagent.toolbox.registry import Registry, builtin_tools
 from acpagent.wire import codes
 
 NO_EFFORT = "auto"
-_NO_MODEL = "no model is configured: describe a provider in config.yaml in the acpagent home folder"
+_NO_MODEL = "no model is configured: run `acpagent setup` in a terminal, or describe a provider in config.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Assembly:
         if not self._has_key(settled):
             raise TheirFault(
                 codes.AUTH_REQUIRED,
-                f"no key for {settled.name}: set {settled.api_key_env} or add {settled.name} to credentials.yaml",
+                f"no key for {settled.name}: run `acpagent setup` in a terminal, or set {settled.api_key_env}",
             )
         effort = axes.get("effort", NO_EFFORT)
         try:

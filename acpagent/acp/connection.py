@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from acpagent.acp.v1.initialize import TerminalLogin
     from acpagent.acp.v1.methods import Methods
     from acpagent.config.startup import Startup
     from acpagent.wire.messages import Notification, Request
@@ -44,8 +45,9 @@ class Connection:
     `make_methods` builds the runtime and the method table; it runs once, on whichever thread comes first.
     """
 
-    def __init__(self, startup: Startup, make_methods: MakeMethods) -> None:
+    def __init__(self, startup: Startup, login: TerminalLogin, make_methods: MakeMethods) -> None:
         self.startup = startup
+        self._login = login
         self.driver: Driver
         self.abilities = initialize.ClientAbilities()
         self.logged_out = False
@@ -124,7 +126,7 @@ class Connection:
     def _initialize(self, request: Request) -> None:
         """Again is fine: the new abilities apply from here on (RPC-25)."""
         self.abilities = initialize.read(request.params)
-        self.driver.respond(request.id, initialize.answer(self.startup.images))
+        self.driver.respond(request.id, initialize.answer(self.startup.images, self.abilities, self._login))
         self.state = READY
         self.answered_initialize.set()
 

@@ -10,6 +10,8 @@ import threading
 import time
 
 from acpagent.acp.connection import Connection
+from acpagent.acp.v1.initialize import TerminalLogin
+from acpagent.cli import command
 from acpagent.config import locate, startup
 from acpagent.config.problems import ConfigError
 from acpagent.core import diagnostics
@@ -34,8 +36,10 @@ NAME = "acpagent acp"
 
 HELP = """\
 usage: acpagent acp [--model MODEL] [--profile PROFILE] [--require-provider]
+       acpagent acp [...] setup [OPTIONS]
 
-Serves one editor over stdin and stdout; remarks go to stderr.
+Serves one editor over stdin and stdout; remarks go to stderr. With `setup` it is `acpagent setup`: editors add that
+word to the command they know, to have you signed in in a terminal.
 
   --model MODEL        the model new sessions start with: provider/model, or either if it is unique
   --profile PROFILE    the work mode new sessions start with: economy, balanced or delivery
@@ -50,9 +54,10 @@ outgoing message where it is made).
 class Options:
     """The parsed flags."""
 
-    __slots__ = ("model", "profile", "require_provider")
+    __slots__ = ("model", "profile", "require_provider", "setup")
 
     def __init__(self) -> None:
+        self.setup: list[str] | None = None  # the words behind `setup` (AUTH-08)
         self.model: str | None = None
         self.profile: str | None = None
         self.require_provider = False
@@ -67,7 +72,9 @@ def parse(words: Sequence[str]) -> Options:
     options, rest = Options(), list(words)
     while rest:
         flag, _, value = rest.pop(0).partition("=")
-        if flag == "--require-provider" and not value:
+        if flag == "setup" and not value:
+            options.setup, rest = rest, []
+        elif flag == "--require-provider" and not value:
             options.require_provider = True
         elif flag in ("--model", "--profile"):
             if not value and not rest:
@@ -82,11 +89,16 @@ def parse(words: Sequence[str]) -> Options:
 
 def run(words: Sequence[str]) -> int:
     """Serve until stdin closes. Returns 1 without a provider where one is required, 2 for bad flags or settings."""
-    if any(word in ("-h", "--help") for word in words):
+    before_setup = words[: words.index("setup")] if "setup" in words else words
+    if any(word in ("-h", "--help") for word in before_setup):
         sys.stdout.write(HELP)
         return 0
     try:
         options = parse(words)
+        if options.setup is not None:
+            from acpagent.cli import setup
+
+            return setup.run(options.setup)
         home = locate.home()
         known = startup.read(home, options.model)
         trace = _trace()
@@ -94,7 +106,7 @@ def run(words: Sequence[str]) -> int:
         diagnostics.say(NAME, str(error))
         return 2
     if options.require_provider and not known.configured:
-        diagnostics.say(NAME, f"no model provider is configured; describe one in {locate.config_file(home)}")
+        diagnostics.say(NAME, "no model provider is configured; run `acpagent setup`")
         return 1
     try:
         streams = stdio.capture()
@@ -108,7 +120,7 @@ def serve(
     streams: tuple[int, int], home: str, options: Options, known: startup.Startup, trace: Trace | None = None
 ) -> NoReturn:
     """Speak the protocol on the captured stdin and stdout; ends the process."""
-    connection = Connection(known, _methods_maker(home, options, _observer(trace)))
+    connection = Connection(known, _login(home), _methods_maker(home, options, _observer(trace)))
     driver = Driver(*streams, connection, name=NAME, check=_check(), trace=trace)
     connection.attach(driver)
     driver.start()
@@ -138,6 +150,12 @@ def _end_on_signals(driver: Driver) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     threading.Thread(target=wait, name="acpagent-signals", daemon=True).start()
+
+
+def _login(home: str) -> TerminalLogin:
+    """`setup` as a client is to start it: for the home that this process uses, whatever its own environment says."""
+    env = {"ACPAGENT_HOME": home} if home.isprintable() else {}
+    return TerminalLogin(command.own(), ["setup"], env)
 
 
 def _methods_maker(home: str, options: Options, observe: Observer | None) -> Callable[[Connection], Methods]:

@@ -99,7 +99,9 @@ scalars = st.one_of(st.text("ab :#'\"{}[]-\nä", max_size=8), st.integers(0, 9),
 values = st.recursive(scalars, lambda inner: st.dictionaries(names, inner, max_size=3), max_leaves=8)
 
 
-@given(old=st.dictionaries(names, values, max_size=3), new=st.dictionaries(names, values, max_size=3), flow=st.booleans())
+@given(
+    old=st.dictionaries(names, values, max_size=3), new=st.dictionaries(names, values, max_size=3), flow=st.booleans()
+)
 def test_any_file_says_what_it_said_and_the_change_or_is_refused(
     old: dict[str, Any], new: dict[str, Any], flow: bool
 ) -> None:

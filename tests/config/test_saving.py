@@ -16,7 +16,8 @@ from acpagent.config.problems import ConfigError
 from tests.config.home import LOCAL, Home
 
 KEY = "sk-canary-0123456789"
-ADDED = {"default_model": "deepseek", "providers": {"deepseek": {"api": "openai-chat", "models": {"deepseek-chat": {}}}}}
+PROVIDER = {"api": "openai-chat", "models": {"deepseek-chat": {}}}
+ADDED = {"default_model": "deepseek", "providers": {"deepseek": PROVIDER}}
 
 
 def mode(path: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from acpagent.acp.v1 import decode
-from acpagent.acp.v1.initialize import STORED_CREDENTIALS
+from acpagent.acp.v1.initialize import STORED_CREDENTIALS, TERMINAL_SETUP
 from acpagent.core.faults import TheirFault
 from acpagent.wire import codes
 
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 def authenticate(methods: Methods, request_id: Any, method_id: str) -> None:
     """`{}` if stored credentials exist and were not turned away last time, else -32000; also ends a logout."""
+    if method_id == TERMINAL_SETUP:  # AUTH-09
+        raise decode.bad("methodId", f"this one is for the client to run in a terminal; use {STORED_CREDENTIALS} here")
     if method_id != STORED_CREDENTIALS:
         raise decode.bad("methodId", "unknown; use one of authMethods")  # AUTH-01
     if not methods.has_credentials():
         raise TheirFault(
             codes.AUTH_REQUIRED,
-            "no usable key is stored: describe a provider in config.yaml, and put its key into the variable that"
-            " api_key_env names or into credentials.yaml",
+            "no usable key is stored: run `acpagent setup` in a terminal, or put the key of the provider in config.yaml"
+            " into the variable that api_key_env names or into credentials.yaml",
         )
     methods.connection.logged_out = False
     methods.connection.respond(request_id, {})

@@ -11,14 +11,24 @@ if TYPE_CHECKING:
     from typing import Any
 
 VERSION = 1
-# The one sign-in that needs no terminal: stored credentials, found again by `authenticate` (AUTH-17).
+# The one sign-in that needs no terminal: stored credentials, found again by `authenticate` (AUTH-17). It comes first:
+# some clients take the first method unasked.
 STORED_CREDENTIALS = "stored-credentials"
+# The one that the client runs in a terminal of its own; never one for `authenticate` (AUTH-09).
+TERMINAL_SETUP = "setup"
+_OLD_TERMINAL_KEY = "terminal-auth"  # how clients said and read it before it was in the protocol (AUTH-10)
+
+_STORED = {
+    "id": STORED_CREDENTIALS,
+    "name": "Stored credentials",
+    "description": "Use the key that acpagent finds in its environment or its credentials file",
+}
 
 
 class ClientAbilities:
     """What the client said it can do; everything it left out, it cannot (INIT-09)."""
 
-    __slots__ = ("reads_files", "terminals", "writes_files")
+    __slots__ = ("old_terminal_login", "reads_files", "terminal_login", "terminals", "writes_files")
 
     def __init__(self, capabilities: Any = None) -> None:
         capabilities = _object(capabilities)
@@ -26,6 +36,20 @@ class ClientAbilities:
         self.reads_files = files.get("readTextFile") is True
         self.writes_files = files.get("writeTextFile") is True
         self.terminals = capabilities.get("terminal") is True
+        self.terminal_login = _object(capabilities.get("auth")).get("terminal") is True
+        self.old_terminal_login = _object(capabilities.get("_meta")).get(_OLD_TERMINAL_KEY) is True
+
+
+class TerminalLogin:
+    """How a client starts `setup` in a terminal: what it adds to the command it started this agent with, the whole
+    command for clients that know the older form only, and the environment."""
+
+    __slots__ = ("args", "command", "env")
+
+    def __init__(self, command: list[str], args: list[str], env: dict[str, str]) -> None:
+        self.command = command
+        self.args = args
+        self.env = env
 
 
 def read(params: Any) -> ClientAbilities:
@@ -40,7 +64,7 @@ def read(params: Any) -> ClientAbilities:
     return ClientAbilities(params.get("clientCapabilities"))
 
 
-def answer(sees_images: bool) -> dict[str, Any]:
+def answer(sees_images: bool, abilities: ClientAbilities, login: TerminalLogin) -> dict[str, Any]:
     """The result. Whatever version was asked for, 1 is the one spoken (INIT-02, INIT-03)."""
     return {
         "protocolVersion": VERSION,
@@ -58,14 +82,24 @@ def answer(sees_images: bool) -> dict[str, Any]:
             "auth": {"logout": {}},
         },
         "agentInfo": {"name": "acpagent", "title": "acpagent", "version": __version__},
-        "authMethods": [
-            {
-                "id": STORED_CREDENTIALS,
-                "name": "Stored credentials",
-                "description": "Use the key that acpagent finds in its environment or its credentials file",
-            }
-        ],
+        "authMethods": [_STORED, *_terminal_methods(abilities, login)],
     }
+
+
+def _terminal_methods(abilities: ClientAbilities, login: TerminalLogin) -> list[dict[str, Any]]:
+    """The terminal method, in each of the two forms that the client knows (AUTH-05, AUTH-10)."""
+    method: dict[str, Any] = {
+        "id": TERMINAL_SETUP,
+        "name": "Set up acpagent",
+        "description": "Choose a provider and a model, and store the key, in a terminal",
+    }
+    if abilities.terminal_login:
+        method |= {"type": "terminal", "args": login.args, "env": login.env}
+    if abilities.old_terminal_login:
+        command, *words = login.command
+        task = {"label": "acpagent setup", "command": command, "args": [*words, *login.args], "env": login.env}
+        method["_meta"] = {_OLD_TERMINAL_KEY: task}
+    return [method] if abilities.terminal_login or abilities.old_terminal_login else []
 
 
 def _object(value: Any) -> dict[str, Any]:
