@@ -12,7 +12,7 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
-_OVERWRITTEN = re.compile(r"[^\n]*\r+(?=[^\n\r])")
+_OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNFIT_IN_NAMES = re.compile(rf"[\t\n]|{_CONTROLS.pattern}")
 _MARK = "[... {} bytes left out ...]"

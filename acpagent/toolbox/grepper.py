@@ -62,7 +62,10 @@ class Search:
         """The text of a file; none if it is binary, too large or gone."""
         try:
             with open(path, "rb") as stream:
-                data = stream.read(self._file_bytes + 1)
+                data = stream.read(_SNIFFED)
+                if _is_binary(data):
+                    return ""
+                data += stream.read(self._file_bytes + 1 - len(data))
         except OSError:
             return ""
         if len(data) > self._file_bytes:
@@ -71,12 +74,14 @@ class Search:
         return _decoded(data)
 
 
+def _is_binary(data: bytes) -> bool:
+    return b"\0" in data and not data.startswith(tuple(bom for bom, _ in _WIDE))
+
+
 def _decoded(data: bytes) -> str:
     for bom, encoding in _WIDE:
         if data.startswith(bom):
             return data[2:].decode(encoding, "replace")
-    if b"\0" in data[:_SNIFFED]:
-        return ""
     return data.decode("utf-8-sig", "replace")
 
 

@@ -118,7 +118,9 @@ def _level(directory: str, rules: str) -> tuple[_Level, ...]:
 
 def _line(text: str) -> _Line | None:
     """A line of rules; None for a comment, a blank, and what git would ignore as well."""
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # slow to import: not before the first search
+    from pathspec.patterns.gitignore.spec import (
+        GitIgnoreSpecPattern,
+    )  # slow to import: not before the first search
 
     text = text if text.endswith("\\ ") else text.rstrip()
     bare = text.removesuffix("/")

@@ -18,6 +18,7 @@ from acpagent.toolbox import grepper
 from acpagent.toolbox.arguments import FLAG, STRING, Schema, closed, described
 from acpagent.toolbox.find import counted, title_of
 from acpagent.toolbox.patterns import matcher
+from acpagent.toolbox.shell import environment
 from acpagent.toolbox.texts import name, place
 from acpagent.toolbox.walk import Walk
 
@@ -155,7 +156,7 @@ def _search_apart(
         ended = process.run(
             [python, "-I", "-S", grepper.__file__, json.dumps(options)],
             cwd="/",
-            env={},
+            env=environment(ctx),
             output=output,
             scope=ctx.scope,
             timeout=SECONDS,

@@ -15,6 +15,7 @@ from acpagent.toolbox.arguments import STRING, Schema, closed, described
 
 MAX_SECONDS = 3600
 COMMAND_CHARACTERS = 120
+FACT_CHARACTERS = 2000
 STATUS_BYTES = 100  # kept free for the last line, which says how the command ended
 _SHELLS = ("/bin/bash", "/bin/sh")
 
@@ -48,7 +49,7 @@ class Bash:
             raise ToolRefusal("command is empty.")
         if "\0" in command:
             raise ToolRefusal("command has a NUL character.")
-        facts = {"command": command}
+        facts = {"command": command[:FACT_CHARACTERS]}
         if args.get("description"):
             facts["description"] = bounds.one_line(args["description"], COMMAND_CHARACTERS)
         return Proposal(
@@ -69,7 +70,7 @@ class Bash:
             result = process.run(
                 [shell(), "-c", command.text],
                 cwd=ctx.roots.cwd,
-                env=_environment(ctx),
+                env=environment(ctx),
                 output=ctx.live,
                 scope=ctx.scope,
                 timeout=command.seconds,
@@ -84,8 +85,8 @@ def shell() -> str:
     return next((path for path in _SHELLS if os.access(path, os.X_OK)), _SHELLS[-1])
 
 
-def _environment(ctx: ToolContext) -> dict[str, str]:
-    """Ours without the secrets in it."""
+def environment(ctx: ToolContext) -> dict[str, str]:
+    """What a child of ours gets: our environment without the secrets in it."""
     environment = {key: value for key, value in os.environ.items() if key not in ctx.hidden_env}
     return {**environment, "PWD": ctx.roots.cwd}
 
@@ -96,7 +97,7 @@ def _told(command: _Command, ctx: ToolContext, result: Result | None) -> ToolRes
     suffix, status = _ending(command, result)
     output = excerpt.text if not excerpt.text or excerpt.text.endswith("\n") else f"{excerpt.text}\n"
     facts: dict[str, Any] = {
-        "command": command.text,
+        "command": command.text[:FACT_CHARACTERS],
         "exit_code": result.exit_code if result else None,
         "signal": result.signal if result else None,
         "timed_out": bool(result and result.timed_out),

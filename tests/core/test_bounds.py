@@ -33,6 +33,10 @@ def test_clean(raw, shown):
     assert bounds.clean(raw) == shown
 
 
+def test_a_long_line_is_cleaned_in_one_go():
+    assert bounds.clean("\x1b[1m" + "x" * 1_000_000 + "\r") == "x" * 1_000_000
+
+
 @given(st.text())
 def test_clean_leaves_no_control_character_and_is_stable(text):
     cleaned = bounds.clean(text)

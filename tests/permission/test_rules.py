@@ -156,13 +156,13 @@ NAMES = st.text(LETTERS, min_size=1, max_size=12).filter(lambda name: name not i
 
 @given(st.lists(NAMES, min_size=1, max_size=3), NAMES)
 def test_the_rule_for_one_path_is_for_that_path_alone(parts, other):
-    roots = Roots("/some/root")
+    roots = Roots("/some/place")
     path = "/".join(parts)
-    for relative, absolute in ((path, f"/some/root/{path}"), (f"/else/{path}", f"/else/{path}")):
+    for relative, absolute in ((path, f"/some/place/{path}"), (f"/else/{path}", f"/else/{path}")):
         rule = parse(path_rule("Read", relative))
         assert rule.matches_path(absolute, roots, anywhere=False)
         assert rule.matches_path(f"{absolute}/below", roots, anywhere=False)
         assert not rule.matches_path(f"{absolute}x", roots, anywhere=False)
         if other != parts[0]:
-            assert not rule.matches_path(f"/some/root/{other}", roots, anywhere=False)
-            assert not rule.matches_path(f"/some/root/{other}/{path}", roots, anywhere=False)
+            assert not rule.matches_path(f"/some/place/{other}", roots, anywhere=False)
+            assert not rule.matches_path(f"/some/place/{other}/{path}", roots, anywhere=False)

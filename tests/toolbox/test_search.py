@@ -252,8 +252,8 @@ def test_a_long_line_is_shown_around_its_match(bench):
 
 
 def test_a_file_that_is_too_large_is_left_out_unless_it_is_named(bench, monkeypatch):
-    monkeypatch.setattr(search, "FILE_BYTES", 100)
-    bench.write("large", "needle" + " " * 100)
+    monkeypatch.setattr(search, "FILE_BYTES", 10_000)
+    bench.write("large", "needle" + " " * 10_000)
     result = bench.call("grep", pattern="needle")
     assert result.text == "No line matches.\n[1 files left out: too large]"
     assert bench.call("grep", pattern="needle", path="large").facts["match_count"] == 1
