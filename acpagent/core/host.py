@@ -51,8 +51,16 @@ class Answer:
     values: Any = None
 
 
+class InDoubt(OSError):
+    """The client did not say in time, or not clearly, whether it did what it was asked to do."""
+
+
 class HostFiles(Protocol):
-    """The client's view of files, unsaved buffers included. `read` or `write` is None where not offered."""
+    """The client's view of files, unsaved buffers included. `read` or `write` is None where not offered.
+
+    Both raise `Cancelled`, FileNotFoundError where the client knows no such file, OSError for any other refusal (its
+    errno is ENOSYS where the client cannot do it although it says so), and `InDoubt`.
+    """
 
     read: Callable[[str, int | None, int | None, Scope], str] | None
     write: Callable[[str, str, Scope], None] | None
@@ -62,7 +70,7 @@ class HostShell(Protocol):
     """Commands that run in a terminal of the client."""
 
     def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], limit: int, scope: Scope) -> HostTerminal:
-        """Raises OSError where the client would not, so that nothing was run; `Cancelled`."""
+        """Raises OSError where the client would not, so that nothing was run; `InDoubt`, `Cancelled`."""
 
 
 # How a command ended: exit code and signal, either of them None.

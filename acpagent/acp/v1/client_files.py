@@ -6,12 +6,17 @@ import errno
 from collections.abc import Callable, Mapping
 
 from acpagent.acp.v1.asking import Asking, Unanswered
+from acpagent.core.host import InDoubt
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.wire import codes
 from acpagent.wire.pending import Answer
 
-# An editor answers from memory; one that is silent for so long will not answer at all.
-SECONDS = 30.0
+# An editor reads from memory; one that is silent for so long will not answer at all.
+READ_SECONDS = 30.0
+# Before it writes, an editor may format, and some ask the person first.
+WRITE_SECONDS = 120.0
+
+_WORDS = 200
 
 Read = Callable[[str, int | None, int | None, Scope], str]
 Write = Callable[[str, str, Scope], None]
@@ -30,24 +35,26 @@ class ClientFiles:
         client says there is none (FS-06), OSError for any other refusal, `Cancelled`."""
         params = {"path": path, "line": line, "limit": limit}
         present = {name: value for name, value in params.items() if value is not None}
-        answer = self._answer("fs/read_text_file", present, scope)
+        answer = self._answer("fs/read_text_file", present, scope, READ_SECONDS)
         content = answer.result.get("content") if isinstance(answer.result, dict) else None
         if not isinstance(content, str):
             raise OSError("the editor's answer has no text")
         return content
 
     def _write(self, path: str, text: str, scope: Scope) -> None:
-        """Replace a file's text through the editor. Raises OSError where that failed, `Cancelled`. Both null and
-        an object mean success (FS-07)."""
-        answer = self._answer("fs/write_text_file", {"path": path, "content": text}, scope)
+        """Replace a file's text through the editor. Raises OSError where that failed, `InDoubt`, `Cancelled`. Both
+        null and an object mean success; some editors say in a string what went wrong (FS-07)."""
+        answer = self._answer("fs/write_text_file", {"path": path, "content": text}, scope, WRITE_SECONDS)
+        if isinstance(answer.result, str):
+            raise OSError(f"the editor refused: {_sentence(answer.result)}")
         if answer.result is not None and not isinstance(answer.result, dict):
-            raise OSError("the editor did not write the file")
+            raise InDoubt("the editor's answer makes no sense")
 
-    def _answer(self, method: str, params: Mapping[str, object], scope: Scope) -> Answer:
+    def _answer(self, method: str, params: Mapping[str, object], scope: Scope, seconds: float) -> Answer:
         try:
-            answer = self._asking.ask(method, params, scope, SECONDS)
+            answer = self._asking.ask(method, params, scope, seconds)
         except Unanswered:
-            raise OSError(f"the editor did not answer within {SECONDS:.0f} s") from None
+            raise InDoubt(f"the editor did not answer within {seconds:g} s") from None
         if answer.lost:
             raise Cancelled
         if answer.error is not None:
@@ -58,8 +65,14 @@ class ClientFiles:
 def refusal(error: object) -> OSError:
     """A client's error as the OSError it stands for; its words are kept, cut to a sentence."""
     code = error.get("code") if isinstance(error, dict) else None
-    words = error.get("message") if isinstance(error, dict) else None
-    text = " ".join(words.split())[:200] if isinstance(words, str) else "no reason given"
     if code == codes.NOT_FOUND:
         return FileNotFoundError(errno.ENOENT, "the editor has no such file")
-    return OSError(f"the editor refused: {text}")
+    if code == codes.METHOD_NOT_FOUND:
+        return OSError(errno.ENOSYS, "the editor offers this but cannot do it")
+    words = error.get("message") if isinstance(error, dict) else None
+    return OSError(f"the editor refused: {_sentence(words)}")
+
+
+def _sentence(words: object) -> str:
+    text = " ".join(words.split())[:_WORDS].rstrip(".") if isinstance(words, str) else ""
+    return text or "no reason given"

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.acp.v1.asking import Asking, Unanswered
 from acpagent.acp.v1.client_files import refusal
+from acpagent.core.host import InDoubt
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.wire.pending import Answer
 
 if TYPE_CHECKING:
     import threading
 
-# To create a terminal, and to read one that has ended.
-SECONDS = 30.0
+# Before it opens a terminal, an editor may ask the person.
+CREATE_SECONDS = 120.0
+OUTPUT_SECONDS = 30.0
 
 
 class ClientShell:
@@ -25,7 +27,7 @@ class ClientShell:
 
     def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], limit: int, scope: Scope) -> ClientTerminal:
         """Create a terminal. `limit` bounds the output kept, in bytes (TERM-07). Raises OSError where the client
-        would not, `Cancelled`; a terminal that is created too late is released at once (TERM-02)."""
+        would not, `InDoubt`, `Cancelled`; a terminal that is created too late is ended at once (TERM-02)."""
         params = {
             "command": argv[0],
             "args": list(argv[1:]),
@@ -35,21 +37,25 @@ class ClientShell:
         }
         try:
             answer = self._asking.ask(
-                "terminal/create", params, scope, SECONDS, lambda late: self._release_late(late, scope)
+                "terminal/create", params, scope, CREATE_SECONDS, lambda late: self._end_late(late, scope)
             )
         except Unanswered:
-            raise OSError(f"the editor opened no terminal within {SECONDS:.0f} s") from None
+            raise InDoubt(f"the editor opened no terminal within {CREATE_SECONDS:g} s") from None
         if answer.lost:
             raise Cancelled
+        if answer.error is not None:
+            raise refusal(answer.error)
         terminal_id = _terminal_id(answer)
         if terminal_id is None:
-            raise refusal(answer.error) if answer.error is not None else OSError("the editor named no terminal")
+            raise InDoubt("the editor named no terminal")
         return ClientTerminal(terminal_id, self._asking, scope.lock)
 
-    def _release_late(self, answer: Answer, scope: Scope) -> None:
+    def _end_late(self, answer: Answer, scope: Scope) -> None:
         terminal_id = _terminal_id(answer)
         if terminal_id is not None:
-            ClientTerminal(terminal_id, self._asking, scope.lock).release()
+            terminal = ClientTerminal(terminal_id, self._asking, scope.lock)
+            terminal.kill()
+            terminal.release()
 
 
 class ClientTerminal:
@@ -73,9 +79,9 @@ class ClientTerminal:
     def output(self, scope: Scope) -> tuple[str, bool, tuple[int | None, str | None] | None]:
         """What it printed, whether the client cut it, and how it ended if it has. Raises OSError, `Cancelled`."""
         try:
-            result = self._ask("terminal/output", scope, SECONDS).result
+            result = self._ask("terminal/output", scope, OUTPUT_SECONDS).result
         except Unanswered:
-            raise OSError("the editor did not show the terminal's output") from None
+            raise OSError(f"the editor did not answer within {OUTPUT_SECONDS:g} s") from None
         text = result.get("output") if isinstance(result, dict) else None
         if not isinstance(text, str):
             raise OSError("the editor's answer has no output")
