@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 
+from acpagent.core import diagnostics
 from acpagent.core.faults import Fault
 from acpagent.wire.codes import INTERNAL_ERROR
 from acpagent.wire.messages import Notification, Request
@@ -259,13 +259,7 @@ class Driver:
 
         frames = "".join(traceback.format_tb(fault.__traceback__))
         text = f": {fault}" if isinstance(fault, Fault) else ""
-        self._say(f"{type(fault).__name__} while handling {what}{text}\n{frames}")
-
-    def _say(self, text: str) -> None:
-        try:
-            sys.stderr.write(f"[{self._name}] {text.rstrip()}\n")
-        except (AttributeError, OSError, ValueError):
-            pass  # stderr is absent, broken or closed
+        diagnostics.say(self._name, f"{type(fault).__name__} while handling {what}{text}\n{frames}")
 
     def _trace_in(self, line: bytes) -> None:
         self._trace_line("in", line)

@@ -210,6 +210,24 @@ def test_TRN_20_bytes_that_are_no_text_arrive_as_replacement_characters(stage: S
     assert "c" in shown
 
 
+def test_TRN_04_nobody_reads_stderr(home: Home) -> None:
+    """The agent must not hang on a full pipe; what has no room there is dropped."""
+    home.use_script(SCRIPT)
+    with subprocess.Popen(
+        ACPAGENT, env=home.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin and process.stdout and process.stderr  # noqa: PT018
+        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n')
+        process.stdin.write(b'{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"nope"}}\n' * 3000)
+        process.stdin.write(b'{"jsonrpc":"2.0","id":2,"method":"session/list"}\n')
+        process.stdin.close()
+        assert [json.loads(line)["id"] for line in process.stdout] == [1, 2]
+        assert process.wait(5) == 0
+        lines = process.stderr.read().splitlines(keepends=True)
+        assert len(lines) > 500
+        assert set(lines) == {b"[acpagent acp] session/cancel names no open session; ignored\n"}
+
+
 def test_a_closed_stderr_is_no_reason_to_fail(home: Home) -> None:
     home.use_script(SCRIPT)
     with subprocess.Popen(
