@@ -82,7 +82,7 @@ def floor(python: str, scratch: str, model: Model) -> Entrant:
     subprocess.run(
         [python, "-c", f"import py_compile; py_compile.compile({echo()!r}, {compiled!r}, doraise=True)"], check=True
     )
-    env = {**os.environ, "BENCH_MODEL": f"127.0.0.1:{model.port}"}
+    env = {**environment(), "BENCH_MODEL": f"127.0.0.1:{model.port}"}
     return Entrant(FLOOR, (python, compiled), env, keeps_sessions=False)
 
 
@@ -99,8 +99,12 @@ def contender(python: str, scratch: str, model: Model) -> Entrant:
         json.dump({"default_model": "local/tiny", "providers": {"local": provider}}, file)  # JSON is YAML
     script = os.path.join(os.path.dirname(python), "acpagent")
     command = (script, "acp") if os.path.exists(script) else (python, "-m", "acpagent", "acp")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ACPAGENT_")}
-    return Entrant(CONTENDER, command, {**kept, "ACPAGENT_HOME": home, "HOME": home}, keeps_sessions=True)
+    return Entrant(CONTENDER, command, {**environment(), "ACPAGENT_HOME": home, "HOME": home}, keeps_sessions=True)
+
+
+def environment() -> dict[str, str]:
+    """Ours, without what would change how either agent runs."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("ACPAGENT_", "PYTHON"))}
 
 
 def echo() -> str:
