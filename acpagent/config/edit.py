@@ -29,10 +29,12 @@ def merge(text: str, changes: Mapping[str, Any]) -> str:
 
     `text` must be valid. Raises `Unchangeable`.
     """
-    wanted = merged(_value(text), changes)
+    old = _value(text)
+    wanted = merged(old, changes)
     try:
         for path, value in _leaves(changes):
-            text = _put(text, path, value)
+            if not _holds(old, path, value):
+                text = _put(text, path, value)
         done = _value(text) == wanted
     except (yaml.YAMLError, ConfigError):
         done = False
@@ -62,6 +64,15 @@ def _leaves(changes: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator
             yield (*above, key), value
 
 
+def _holds(value: Any, path: tuple[str, ...], wanted: Any) -> bool:
+    """Whether a place says already what it is to say, however that is written."""
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    return isinstance(value, Mapping) if isinstance(wanted, Mapping) else bool(value == wanted)
+
+
 def _put(text: str, path: tuple[str, ...], value: Any) -> str:
     """Put one value at its place, with the mappings around it that are missing."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -80,8 +91,6 @@ def _put(text: str, path: tuple[str, ...], value: Any) -> str:
         if rest and _is_empty(item):
             return _replace_empty(text, node, name, item, rest, value)
         node = item
-    if isinstance(value, Mapping) and isinstance(node, yaml.MappingNode):
-        return text  # nothing to add to what is there
     if not isinstance(node, yaml.ScalarNode):
         raise Unchangeable(f"{'.'.join(path)} holds something else")
     space = " " if node.start_mark.index and text[node.start_mark.index - 1] == ":" else ""
