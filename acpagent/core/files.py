@@ -28,7 +28,8 @@ _LEGACY = ("cp1252", "latin-1")  # tried in turn for what is text, but not UTF-8
 _TEXT_CONTROLS = frozenset(b"\t\n\f\r\x08\x1b")
 _IN_PLACE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS, errno.EXDEV})
 
-# Owner: this module. One leaf lock per resolved path, gone when unused; `_locks_guard` guards the table.
+# Owner: this module. One lock per resolved path, gone when unused; `_locks_guard`, a leaf, guards the table. A path's
+# lock is not one: it is taken with no other lock held, and the editor may be asked under it.
 _locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 _locks_guard = threading.Lock()
 

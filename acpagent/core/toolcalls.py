@@ -119,7 +119,7 @@ class ToolContext:
     """What a tool may use while it prepares or applies one call; made new for each call.
 
     `show` puts content before the person while the call runs and returns once it has left (TERM-08); raises
-    `Cancelled`.
+    `Cancelled`. `seen` is what the call knows of files it looked at, by path, from `prepare` to `apply`.
     """
 
     roots: Roots
@@ -131,6 +131,7 @@ class ToolContext:
     files: HostFiles | None = None
     shell: HostShell | None = None
     show: Callable[[tuple[Content, ...]], None] = lambda content: None
+    seen: dict[str, Any] = field(default_factory=dict)
 
 
 class Tool(Protocol):

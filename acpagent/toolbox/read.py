@@ -10,6 +10,7 @@ from acpagent.core import bounds
 from acpagent.core.blocks import Text
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import COUNT, STRING, Schema, closed, described
+from acpagent.toolbox.large import Lines
 from acpagent.toolbox.texts import Texts, name, place
 
 DEFAULT_LINES = 2000
@@ -62,45 +63,42 @@ class ReadFile:
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         part: _Part = proposal.detail
         ctx.scope.check()
-        text = Texts(ctx).read(part.path).text
-        lines = text.split("\n")
-        if lines[-1] == "":
-            lines.pop()
-        if not lines:
+        texts = Texts(ctx)
+        lines = texts.lines(part.path, part.line, part.limit, ctx.output_bytes)
+        note = ", with changes that are not saved yet" if texts.unsaved(part.path) else ""
+        if lines.total == 0:
             facts = {"path": proposal.subject, "total_lines": 0, "read_lines": 0, "truncated": False}
             title = bounds.one_line(f"Read {proposal.subject} (empty)", TITLE_CHARACTERS)
-            return ToolResult(f"{proposal.subject} is empty.", raw=facts, facts=facts, title=title)
-        if part.line > len(lines):
-            raise ToolRefusal(f"{proposal.subject} has {_counted(len(lines))}; there is no line {part.line}.")
-        chosen = lines[part.line - 1 : part.line - 1 + part.limit]
-        return self._shown(proposal, part, chosen, len(lines), ctx.output_bytes)
+            return ToolResult(f"{proposal.subject} is empty{note}.", raw=facts, facts=facts, title=title)
+        if not lines.chosen and lines.total is not None:
+            raise ToolRefusal(f"{proposal.subject} has {_counted(lines.total)}; there is no line {part.line}.")
+        return self._shown(proposal, part, lines, note, ctx.output_bytes)
 
-    def _shown(
-        self, proposal: Proposal, part: _Part, chosen: list[str], total: int, budget: int
-    ) -> ToolResult:
-        body, count = _numbered(chosen, part.line, budget - 200)
+    def _shown(self, proposal: Proposal, part: _Part, lines: Lines, note: str, budget: int) -> ToolResult:
+        body, count = _numbered(lines.chosen, part.line, budget - 200)
         last = part.line + count - 1
-        head = f"{proposal.subject}: lines {part.line}-{last} of {total}"
-        if last < total:
+        truncated = count < len(lines.chosen)
+        where = f"lines {part.line}-{last}" + (f" of {lines.total}" if lines.total is not None else "")
+        head = f"{proposal.subject}: {where}{note}"
+        if truncated or lines.more:
             head += f" (go on with line {last + 1})"
-        truncated = count < len(chosen)
         facts = {
             "path": proposal.subject,
             "start_line": part.line,
             "end_line": last,
             "read_lines": count,
-            "total_lines": total,
             "truncated": truncated,
         }
+        if lines.total is not None:
+            facts["total_lines"] = lines.total
         text = f"{head}\n{body}"
         shown = bounds.clean(text)
-        title = f"Read {proposal.subject} lines {part.line}-{last} of {total}"
         return ToolResult(
             text,
             content=() if shown == text else (Text(shown),),
             raw=facts,
             facts=facts,
-            title=bounds.one_line(title, TITLE_CHARACTERS),
+            title=bounds.one_line(f"Read {proposal.subject} {where}", TITLE_CHARACTERS),
         )
 
 
