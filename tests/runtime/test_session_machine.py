@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 from statemachine.exceptions import TransitionNotAllowed
 
+from acpagent.core.blocks import Link, Resource, Text
 from acpagent.core.faults import OurFault, TheirFault
 from acpagent.core.scope import Scope
 from acpagent.runtime.session.machine import REFUSALS, SessionMachine, failed, refusal
@@ -694,6 +695,13 @@ def test_guidance_that_the_turn_left_is_shown_before_its_response(
     bench = Bench(script)
     assert bench.do(end) == effects
     assert bench.state == state
+
+
+def test_guidance_that_is_no_text_is_shown_as_well() -> None:
+    bench = Bench("done; prompt p1")
+    assert isinstance(bench.record.work, Turn)
+    bench.record.work.steers.append((Text("look:"), Link("file:///a", "a"), Resource("file:///b", text="B")))
+    assert bench.do("done") == "report steer_unused (look: [attachment] B); p1: end_turn"
 
 
 def test_guidance_is_taken_or_the_turn_is_sealed() -> None:

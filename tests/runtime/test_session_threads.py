@@ -199,6 +199,59 @@ def test_an_idle_session_has_no_thread() -> None:
     stage.check()
 
 
+def test_what_is_said_and_seen_of_a_session() -> None:
+    stage = opened(Stage())
+    stage.session.configure("model", "b", stage.reply("configure"))
+    stage.rest()
+    stage.steer()
+    assert stage.seen == [
+        "  begin Opening",
+        "  end Opening",
+        "work_done -> idle",
+        "open0: opened",
+        "  TitleChanged(title=None, updated_at='')",
+        "  CommandsChanged(commands=())",
+        "configure -> rebuilding",
+        "  begin Rebuild",
+        "  end Rebuild",
+        "work_done -> idle",
+        "  ControlsChanged(values={'model': 'b', 'effort': 'low'})",
+        "configure1: effort=low model=b",
+        "  CommandsChanged(commands=())",
+        "steer (refused) -> idle",
+        "steer2: -32600",
+    ]
+
+
+@pytest.mark.parametrize("how", ["cancel", "withdraw", "close"])
+def test_a_cancel_wakes_the_turn_that_waits(how: str) -> None:
+    stage = Stage()
+    stage.cue()
+    stage.session.start()
+    reply = stage.prompt()
+    stage.await_work(Turn)
+    if how == "withdraw":
+        stage.session.withdraw(reply)
+    else:
+        stage.session.cancel() if how == "cancel" else stage.session.close(None)
+    assert reply.wait() == "cancelled"
+    stage.finale()
+    stage.rest()
+    stage.check()
+
+
+def test_a_close_wakes_an_opening_that_waits() -> None:
+    stage = Stage()
+    stage.session.start()
+    stage.await_work(Opening)
+    stage.session.close(None)
+    assert stage.replies[0].wait() == "-32800"
+    stage.await_work(Teardown)
+    stage.finale()
+    stage.rest()
+    stage.check()
+
+
 def test_a_cancel_right_behind_a_prompt_still_cancels_it() -> None:
     stage = opened(Stage())
     for _ in range(200):

@@ -122,11 +122,6 @@ class Session:
         with self.lock:
             return self.machine.state_id not in ("closing", "closed")
 
-    def emit(self, event: Event) -> None:
-        """Emit under the lock, so that an event keeps its place among the answers."""
-        with self.lock:
-            self.host.emit(event)
-
     # One road for all of them.
 
     def _offer(self, event: str, refused: Reply | None, **arguments: Any) -> bool:
