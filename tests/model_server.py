@@ -1,4 +1,5 @@
-"""A real HTTP server on loopback that plays scripts in the dialect of OpenAI-style streamed chat completions.
+"""A real HTTP server on loopback that plays scripts, as OpenAI-style chat completions or as Anthropic messages,
+whichever it is asked for.
 
 In tests: `with ModelServer(script) as server: ... server.base_url`. From a shell: `python
 tests/model_server.py script.yaml` prints its port and serves until its stdin ends.
@@ -186,31 +187,42 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def do_GET(self) -> None:
-        self._json(200, {"object": "list", "data": [{"id": "tiny", "object": "model"}]}, {})
+        self.answer_json(200, {"object": "list", "data": [{"id": "tiny", "object": "model"}]}, {})
 
     def do_POST(self) -> None:
         owner = self.server.owner
-        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        size = int(self.headers.get("Content-Length", 0))
+        raw = self.rfile.read(size)
+        if len(raw) < size:
+            self.close_connection = True
+            return
         body = json.loads(raw)
         number: int = self.client_address[-1]  # put there by `_Http.get_request`
         request = Request(self.path, dict(self.headers), raw, body, time.monotonic(), number)
         count = owner.note_request(request)
-        if not self.path.endswith("/chat/completions"):
-            self._json(404, {"error": {"message": f"no {self.path} here"}}, {})
-            return
         try:
             if owner.answers is not None:
                 self._raw(owner.answers(request))
             elif owner.player is not None:
-                _Stream(self, body, count).play(_beats(owner.player, body))
+                self._play(owner.player, body, count)
         except (_Hungup, ConnectionError, ssl.SSLError):
             owner.note_hangup()
             self.close_connection = True
 
+    def _play(self, player: Player, body: Any, count: int) -> None:
+        if self.path.endswith("/v1/messages"):
+            from tests import messages_dialect
+
+            messages_dialect.MessagesStream(self, body, count).play(messages_dialect.beats(player, body))
+        elif self.path.endswith("/chat/completions"):
+            Stream(self, body, count).play(_beats(player, body))
+        else:
+            self.answer_json(404, {"error": {"message": f"no {self.path} here"}}, {})
+
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: what came is in `ModelServer.requests`."""
 
-    def _json(self, status: int, value: Any, headers: Mapping[str, str]) -> None:
+    def answer_json(self, status: int, value: Any, headers: Mapping[str, str]) -> None:
         self._raw(Raw([json.dumps(value).encode()], status, {"Content-Type": "application/json", **headers}))
 
     def _raw(self, answer: Raw) -> None:
@@ -257,16 +269,19 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
 
-class _Stream:
-    """One answer, told in server-sent events."""
+class Stream:
+    """One answer, told in server-sent events; here in those of chat completions."""
 
     def __init__(self, handler: _Handler, body: Mapping[str, Any], number: int) -> None:
         self._handler = handler
         self._model = body.get("model", "")
-        self._counts = bool((body.get("stream_options") or {}).get("include_usage"))
-        self._id = f"chatcmpl-{number}"
         self._begun = False
         self._usage: Usage | None = None
+        self._setup(body, number)
+
+    def _setup(self, body: Mapping[str, Any], number: int) -> None:
+        self._counts = bool((body.get("stream_options") or {}).get("include_usage"))
+        self._id = f"chatcmpl-{number}"
 
     def play(self, beats: Iterator[Beat]) -> None:
         for beat in beats:
@@ -280,38 +295,51 @@ class _Stream:
                 case UsageReport(usage):
                     self._usage = usage
                 case Finished(reason):
-                    self._finish(_REASONS[reason])
+                    self.finish(reason)
+                    self._handler.end()
                 case _:
-                    self._send(_delta(beat))
+                    self.begin()
+                    self.tell(beat)
 
     def _fail(self, fail: Fail) -> None:
-        error = {"error": {"message": fail.message, "type": None, "code": fail.status}}
         if self._begun or fail.after_output:
-            self._begin()
-            self._event(error)
+            self.begin()
+            self.event(self.error(fail))
             self._handler.end()
         else:
             after = {} if fail.retry_after is None else {"Retry-After": f"{fail.retry_after:g}"}
-            self._handler._json(fail.status, error, after)
+            self._handler.answer_json(fail.status, self.error(fail), after)
 
-    def _finish(self, reason: str) -> None:
-        self._send({}, reason)
+    def begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            headers = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+            self._handler.begin(200, headers)
+            self.first()
+
+    # What each dialect spells its own way.
+
+    def error(self, fail: Fail) -> dict[str, Any]:
+        return {"error": {"message": fail.message, "type": None, "code": fail.status}}
+
+    def first(self) -> None:
+        self._send({"role": "assistant", "content": ""})
+
+    def tell(self, beat: Beat) -> None:
+        self._send(_delta(beat))
+
+    def finish(self, reason: str) -> None:
+        self.begin()
+        self._send({}, _REASONS[reason])
         if self._usage is not None and self._counts:
-            self._event(self._chunk([], usage=_usage(self._usage)))
+            self.event(self._chunk([], usage=_usage(self._usage)))
         self._handler.send_piece(b"data: [DONE]\n\n")
-        self._handler.end()
+
+    def event(self, value: Any) -> None:
+        self._handler.send_piece(b"data: %b\n\n" % json.dumps(value, ensure_ascii=False).encode())
 
     def _send(self, delta: Mapping[str, Any], reason: str | None = None) -> None:
-        self._begin()
-        self._event(self._chunk([{"index": 0, "delta": delta, "finish_reason": reason}]))
-
-    def _begin(self) -> None:
-        if self._begun:
-            return
-        self._begun = True
-        self._handler.begin(200, {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"})
-        role = {"role": "assistant", "content": ""}
-        self._event(self._chunk([{"index": 0, "delta": role, "finish_reason": None}]))
+        self.event(self._chunk([{"index": 0, "delta": delta, "finish_reason": reason}]))
 
     def _chunk(self, choices: list[Any], **more: Any) -> dict[str, Any]:
         head = {
@@ -321,9 +349,6 @@ class _Stream:
             "model": self._model,
         }
         return {**head, "choices": choices, **more}
-
-    def _event(self, value: Any) -> None:
-        self._handler.send_piece(b"data: %b\n\n" % json.dumps(value, ensure_ascii=False).encode())
 
 
 def _beats(player: Player, body: Mapping[str, Any]) -> Iterator[Beat]:
@@ -368,6 +393,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         print("usage: model_server.py SCRIPT", file=sys.stderr)
         return 2
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # for the other dialect
     script = os.path.abspath(arguments[0]) if os.path.exists(arguments[0]) else arguments[0]
     with ModelServer(script) as server:
         print(server.port, flush=True)

@@ -80,10 +80,10 @@ def _remedy(schema: dict[str, Any], path: Path) -> str:
 def _contradictions(page: Document, written: dict[str, Any]) -> Iterator[ConfigProblem]:
     models: list[tuple[str, str]] = []
     for name, body in written.get("providers", {}).items():
-        yield from _scripted(page, name, body) if body["api"] == "scripted" else _http(page, name, body)
+        yield from _KINDS.get(body["api"], _http)(page, name, body)
         models += [(name, model) for model in body.get("models", {})]
-        if "script" in body and not body.get("models"):
-            models.append((name, script_model(body["script"])))
+        if not body.get("models") and (file := body.get("script") or body.get("model_file")):
+            models.append((name, file_model(file)))
     if "default_model" in written:
         try:
             selection.select(models, written["default_model"])
@@ -93,24 +93,36 @@ def _contradictions(page: Document, written: dict[str, Any]) -> Iterator[ConfigP
         yield from _mcp_server(page, name, body)
 
 
-def script_model(script: str) -> str:
-    """The name of the one model of a scripted provider that lists none: its script's, without the ending."""
-    return os.path.splitext(os.path.basename(script))[0]
+def file_model(path: str) -> str:
+    """The name of the one model of a provider that is a file and lists none: the file's, without the ending."""
+    return os.path.splitext(os.path.basename(path))[0]
 
 
 def _scripted(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
     here: Path = ("providers", name)
     if "script" not in body:
         yield page.problem(here, "has no script", "add `script:` with the name of a shipped script or a path")
-    for key in ("base_url", "api_key_env", "headers", "timeouts"):
+    for key in (*_OF_HTTP, "retries", "model_file"):
         if key in body:
             yield page.problem((*here, key), "means nothing to a scripted provider", "remove it")
 
 
+def _llama_cpp(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
+    here: Path = ("providers", name)
+    if "model_file" not in body:
+        yield page.problem(here, "has no model_file", "add `model_file:` with the path of a GGUF file")
+    for key in (*_OF_HTTP, "script"):
+        if key in body:
+            yield page.problem((*here, key), "means nothing to a model in a file", "remove it")
+    if len(body.get("models", {})) > 1:
+        yield page.problem((*here, "models"), "has several models", "keep one: the file holds one")
+
+
 def _http(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
     here: Path = ("providers", name)
-    if "script" in body:
-        yield page.problem((*here, "script"), "is for `api: scripted` only", "remove it, or change `api`")
+    for key, api in (("script", "scripted"), ("model_file", "llama-cpp")):
+        if key in body:
+            yield page.problem((*here, key), f"is for `api: {api}` only", "remove it, or change `api`")
     if "base_url" not in body:
         yield page.problem(here, "has no base_url", "add `base_url:` with the address of the server's API")
     elif not _is_address(body["base_url"]):
@@ -123,6 +135,10 @@ def _http(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigPro
         if not all(" " <= letter <= "~" for letter in header + text) or not header.strip():
             place = (*here, "headers", header)
             yield page.problem(place, "is not a header that can be sent", "use printable ASCII on one line")
+
+
+_KINDS = {"scripted": _scripted, "llama-cpp": _llama_cpp}
+_OF_HTTP = ("base_url", "api_key_env", "headers", "timeouts")  # what means something to a server only
 
 
 def _is_address(text: str) -> bool:

@@ -50,7 +50,7 @@ def find_key(home: str, provider: ProviderSettings, environ: Mapping[str, str] =
     None if there is no key, which is an error only if `provider.api_key_env` is set: a server of one's own
     needs none. Raises `ConfigError` if the credentials file cannot be used or the key cannot be sent.
     """
-    if provider.api == "scripted":
+    if provider.base_url is None:
         return None
     variable = provider.api_key_env
     text = environ.get(variable, "").strip() if variable else ""
@@ -62,7 +62,7 @@ def find_key(home: str, provider: ProviderSettings, environ: Mapping[str, str] =
 
 def has_key(home: str, provider: ProviderSettings, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether a call to the provider can be tried: it has its key, or asks for none. Raises as `find_key`."""
-    needs_key = provider.api != "scripted" and provider.api_key_env is not None
+    needs_key = provider.base_url is not None and provider.api_key_env is not None
     return not needs_key or find_key(home, provider, environ) is not None
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acpagent.config import document, locate, selection
-from acpagent.config.check import check, script_model
+from acpagent.config.check import check, file_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,13 +24,15 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What `per` tokens cost in `currency` (ISO 4217): sent, found in the provider's cache, answered."""
+    """What `per` tokens cost in `currency` (ISO 4217): sent, found in the provider's cache, answered, and put into the
+    cache (None: as any that are sent)."""
 
     input: float
     cached: float
     output: float
     currency: str = "USD"
     per: int = 1_000_000
+    written: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,17 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a failed call is made in all, and the seconds before the second try; they double from there."""
+
+    tries: int = 4
+    base_seconds: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSettings:
     """One model. `efforts` is empty where the model has no effort control; `max_output_tokens` None leaves
-    the limit to the provider; `price` None means unknown."""
+    the limit to the provider; `price` None means unknown; `context_window` 0 means that the model's file says."""
 
     provider: str
     name: str
@@ -53,6 +63,7 @@ class ModelSettings:
     vision: bool = False
     efforts: tuple[str, ...] = ()
     price: Price | None = None
+    tools: bool = True
 
     @property
     def id(self) -> str:
@@ -61,9 +72,9 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """One provider. `base_url` is None only for `scripted`; `script`, set only there, is the name of a
-    shipped script or an absolute path. `models` has at least one entry. Headers may hold secrets: not in the
-    repr."""
+    """One provider. `base_url` is None only for `scripted` and `llama-cpp`; `script`, set only for the first, is the
+    name of a shipped script or an absolute path; `model_file`, set only for the second, is absolute. `models` has at
+    least one entry. Headers may hold secrets: not in the repr."""
 
     name: str
     api: str
@@ -73,6 +84,8 @@ class ProviderSettings:
     timeouts: Timeouts = Timeouts()
     script: str | None = None
     models: Mapping[str, ModelSettings] = field(default_factory=_nothing)
+    retries: Retries = Retries()
+    model_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +180,15 @@ def _settings(home: str, written: dict[str, Any]) -> Settings:
 
 
 def _provider(name: str, written: dict[str, Any], home: str) -> ProviderSettings:
-    script = written.get("script")
+    script, model_file = written.get("script"), written.get("model_file")
     if script is not None and os.path.basename(script) != script:
         script = locate.from_home(home, script)
     models = written.get("models") or {}
-    if script is not None and not models:  # a script stands for one model, named after it
-        models = {script_model(script): {}}
+    if not models and (file := script or model_file):  # it stands for one model, named after it
+        models = {file_model(file): {}}
+    if model_file is not None:
+        model_file = locate.from_home(home, model_file)
+        models = {model: {"context_window": 0, **body} for model, body in models.items()}
     return ProviderSettings(
         name=name,
         api=written["api"],
@@ -182,6 +198,8 @@ def _provider(name: str, written: dict[str, Any], home: str) -> ProviderSettings
         timeouts=Timeouts(**written.get("timeouts", {})),
         script=script,
         models=_named(_model, models, name),
+        retries=Retries(**written.get("retries", {})),
+        model_file=model_file,
     )
 
 

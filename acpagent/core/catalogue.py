@@ -10,7 +10,7 @@ _SENTENCES: dict[str, str] = {
     "controls_not_changed": "The change of settings failed and the old ones stay: {cause}",
     "image_unseen": "The model in use cannot see images; it was told that one was attached.",
     "model_gone": "The model {model} of this session is no longer configured; {instead} is used instead.",
-    "model_retry": "The model did not answer ({cause}); try {attempt} of {limit} follows in {seconds:.0f} s.",
+    "model_retry": "The model did not answer ({cause}); try {attempt} of {limit} follows in {seconds} s.",
     "reload_failed": "The reload failed and the old runtime stays: {cause}",
     "steer_unused": "This guidance came too late for the turn and was not used: {text}",
 }

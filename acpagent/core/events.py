@@ -15,12 +15,14 @@ Level = Literal["info", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or more model calls, and what they cost."""
+    """Tokens of one or more model calls. `cached` were found in the provider's cache and `written` put into it, both
+    part of `input`; `thought` is part of `output`."""
 
     input: int = 0
     cached: int = 0
     output: int = 0
     thought: int = 0
+    written: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -28,6 +30,7 @@ class Usage:
             self.cached + other.cached,
             self.output + other.output,
             self.thought + other.thought,
+            self.written + other.written,
         )
 
 
@@ -74,12 +77,14 @@ class PlanChanged:
 
 @dataclass(frozen=True, slots=True)
 class UsageChanged:
-    """`used` and `size` in tokens of the model's window; `cost` cumulative for the session (USE-03)."""
+    """`used` and `size` in tokens of the model's window; `cost` cumulative for the session (USE-03). `estimated`: the
+    model's server did not count `used`."""
 
     used: int
     size: int
     cost: float | None = None
     currency: str = "USD"
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,15 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyKept:
+    """What the model named `model` wants back with the reply it just gave; only its provider can read `data`."""
+
+    turn_id: str
+    model: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallMade:
     """A call of the model, `arguments` as it wrote them; `round` numbers the model call within the turn."""
 
@@ -73,13 +82,14 @@ class PlanSet:
 
 @dataclass(frozen=True, slots=True)
 class UsageSet:
-    """After a model call: tokens in the window, and the session's cost so far."""
+    """After a model call: tokens in the window (`estimated` if the server did not count), the session's cost so far."""
 
     turn_id: str
     used: int
     size: int
     cost: float | None
     currency: str
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +120,19 @@ class Tombstone:
     turn_id: str
 
 
-Entry = TurnOpened | UserSaid | Said | CallMade | CallSettled | PlanSet | UsageSet | TurnClosed | Told | Tombstone
+Entry = (
+    TurnOpened
+    | UserSaid
+    | Said
+    | ReplyKept
+    | CallMade
+    | CallSettled
+    | PlanSet
+    | UsageSet
+    | TurnClosed
+    | Told
+    | Tombstone
+)
 
 
 def _user(entry: UserSaid) -> dict[str, Any]:
@@ -130,6 +152,16 @@ def _settled(entry: CallSettled) -> dict[str, Any]:
 
 def _read_told(data: dict[str, Any]) -> Told:
     return Told(data["turn"], data["level"], data["code"], data["params"], data.get("message_id", ""))
+
+
+def _usage(entry: UsageSet) -> dict[str, Any]:
+    data = {"turn": entry.turn_id} | {name: getattr(entry, name) for name in _USAGE}
+    return data | ({"estimated": True} if entry.estimated else {})
+
+
+def _read_usage(data: dict[str, Any]) -> UsageSet:
+    plain = {name: data[name] for name in _USAGE}
+    return UsageSet(data["turn"], **plain, estimated=data.get("estimated", False))
 
 
 def _plan(entry: PlanSet) -> dict[str, Any]:
@@ -161,6 +193,7 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
     "turn_opened": (TurnOpened, _fields(), _reader(TurnOpened)),
     "user": (UserSaid, _user, _read_user),
     "said": (Said, _fields(*_SAID), _reader(Said, *_SAID)),
+    "kept": (ReplyKept, _fields("model", "data"), _reader(ReplyKept, "model", "data")),
     "call": (CallMade, _fields(*_CALL), _reader(CallMade, *_CALL)),
     "settled": (
         CallSettled,
@@ -172,7 +205,7 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
         _plan,
         lambda data: PlanSet(data["turn"], tuple(PlanEntry(*e) for e in data["entries"])),
     ),
-    "usage": (UsageSet, _fields(*_USAGE), _reader(UsageSet, *_USAGE)),
+    "usage": (UsageSet, _usage, _read_usage),
     "turn_closed": (
         TurnClosed,
         _closed,

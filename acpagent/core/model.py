@@ -39,9 +39,13 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
+    """`kept` is what the model named `kept_by` wants back with this reply (see `Kept`); empty for most."""
+
     text: str = ""
     thought: str = ""
     calls: tuple[ModelCall, ...] = ()
+    kept: str = ""
+    kept_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +95,29 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
+    """`estimated`: the server counted nothing, and this was guessed from sizes."""
+
     usage: Usage
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the provider needs back, word for word, to say this reply again: signed thoughts, say. Only the provider
+    that made it can read it; it is stored with the reply."""
+
+    data: str
+
+
+# `paused`: the model is not done and wants to be asked again, with what it said so far.
+Reason = Literal["stop", "calls", "length", "refusal", "paused"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
     """Why the model stopped. A stream that ends without one was cut short."""
 
-    reason: Literal["stop", "calls", "length", "refusal"]
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +130,7 @@ class Retrying:
     cause: str
 
 
-ModelEvent = TextDelta | ThoughtDelta | CallDelta | UsageReport | Finished | Retrying
+ModelEvent = TextDelta | ThoughtDelta | CallDelta | UsageReport | Kept | Finished | Retrying
 
 
 class ProviderFault(Exception):

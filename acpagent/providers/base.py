@@ -29,7 +29,7 @@ def build(
     `key` finds the key each time it is needed. Calls go out without one where there is none and the settings
     ask for none. Nothing is connected here. Raises `ConfigError` for a script that cannot be used.
     """
-    policy = policy or Policy()
+    policy = policy or Policy(provider.retries.tries, provider.retries.base_seconds)
     if provider.api == "scripted":
         from acpagent.providers import script_reader
         from acpagent.providers.scripted import Scripted
@@ -39,4 +39,12 @@ def build(
         from acpagent.providers.openai_chat import OpenAIChat
 
         return OpenAIChat(provider, model, key, effort, policy)
+    if provider.api == "anthropic-messages":
+        from acpagent.providers.anthropic import AnthropicMessages
+
+        return AnthropicMessages(provider, model, key, effort, policy)
+    if provider.api == "llama-cpp":
+        from acpagent.providers.llama_cpp import LlamaCpp
+
+        return LlamaCpp(provider, model, policy)
     raise ValueError(f"no provider speaks {provider.api}")

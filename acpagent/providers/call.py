@@ -104,12 +104,14 @@ class _Adapter(HTTPAdapter):
 class _Auth(AuthBase):
     """Sends the key, if any. Always there, as without it requests looks for credentials in a netrc file."""
 
-    def __init__(self, key: str | None) -> None:
+    def __init__(self, header: tuple[str, str], key: str | None) -> None:
+        self._header = header
         self._key = key
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if self._key is not None:
-            request.headers.setdefault("Authorization", f"Bearer {self._key}")
+            name, before = self._header
+            request.headers.setdefault(name, before + self._key)
         return request
 
 
@@ -156,10 +158,21 @@ class Answer:
 
 
 class Line:
-    """The way to one address. Owns a `requests.Session`, made at the first call."""
+    """The way to one address. Owns a `requests.Session`.
 
-    def __init__(self, url: str, headers: Mapping[str, str], connect: float, read: float) -> None:
+    `key_header`: the name of the header that takes the key, and what stands before the key in it.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        connect: float,
+        read: float,
+        key_header: tuple[str, str] = ("Authorization", "Bearer "),
+    ) -> None:
         self.url = url
+        self._key_header = key_header
         self._headers = dict(headers)
         self._timeouts = (connect, read)
         self._session = requests.Session()
@@ -193,7 +206,7 @@ class Line:
                 self.url,
                 data=body,
                 headers=self._headers,
-                auth=_Auth(key),
+                auth=_Auth(self._key_header, key),
                 timeout=self._timeouts,
                 proxies=self._proxies,
                 stream=True,

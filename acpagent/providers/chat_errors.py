@@ -1,4 +1,4 @@
-"""How servers of chat completions tell of an error, in a body or inside a begun answer."""
+"""How servers tell of an error, in a body or inside a begun answer. Both APIs do it alike."""
 
 from __future__ import annotations
 
@@ -25,9 +25,15 @@ _STATUS_OF_CODE = {
     "server_error": 500,
     "api_error": 500,
     "internal_error": 500,
+    "timeout_error": 504,
     "invalid_request_error": 400,
     "context_length_exceeded": 400,
+    "exceed_context_size_error": 400,
+    "request_too_large": 413,
+    "not_found_error": 404,
+    "billing_error": 402,
     "authentication_error": 401,
+    "permission_error": 403,
     "invalid_api_key": 401,
 }
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from acpagent.core.model import AssistantMessage, Message, ModelCall, ToolMessage, ToolSpec, UserMessage
+from acpagent.providers import chat_keeping
 from acpagent.providers.surrogates import repair
 
 # Whether the reasoning of an assistant message with calls is sent back to the server: some refuse a request
@@ -32,13 +33,13 @@ def tools(specs: Sequence[ToolSpec]) -> str:
     return dump(json.loads(json.dumps(listed, sort_keys=True, default=dict)))
 
 
-def message(said: Message, *, images: bool, thoughts: Thoughts = "when_there") -> str:
-    """One message. Images are left out where the model sees none."""
+def message(said: Message, *, images: bool, thoughts: Thoughts = "when_there", model: str = "") -> str:
+    """One message for `model`. Images are left out where the model sees none."""
     match said:
         case UserMessage():
             return dump(_user(said, images))
         case AssistantMessage():
-            return dump(_assistant(said, thoughts))
+            return dump(_assistant(said, thoughts, model))
         case ToolMessage():
             return dump({"role": "tool", "tool_call_id": said.provider_id, "content": said.text})
 
@@ -58,27 +59,31 @@ def _user(said: UserMessage, images: bool) -> dict[str, Any]:
     return {"role": "user", "content": parts}
 
 
-def _assistant(said: AssistantMessage, thoughts: Thoughts) -> dict[str, Any]:
+def _assistant(said: AssistantMessage, thoughts: Thoughts, model: str) -> dict[str, Any]:
     result: dict[str, Any] = {"role": "assistant", "content": said.text}
     if not said.calls:
         return result
-    if thoughts == "always" or (thoughts == "when_there" and said.thought):
+    details, extras = chat_keeping.read(said.kept if said.kept_by == model else "")
+    if details:
+        result["reasoning_details"] = details
+    elif thoughts == "always" or (thoughts == "when_there" and said.thought):
         result["reasoning_content"] = said.thought
-    result["tool_calls"] = [_call(call) for call in said.calls]
+    result["tool_calls"] = [_call(call, extras.get(str(number))) for number, call in enumerate(said.calls)]
     return result
 
 
-def _call(call: ModelCall) -> dict[str, Any]:
-    function = {"name": _name(call.name), "arguments": _arguments(call.arguments)}
-    return {"id": call.provider_id, "type": "function", "function": function}
+def _call(call: ModelCall, extra: Any) -> dict[str, Any]:
+    function = {"name": sound_name(call.name), "arguments": sound_arguments(call.arguments)}
+    made = {"id": call.provider_id, "type": "function", "function": function}
+    return made | ({"extra_content": extra} if extra else {})
 
 
-def _name(name: str) -> str:
+def sound_name(name: str) -> str:
     """A tool's name as servers take it: models invent others, and one would make the session unusable."""
     return _UNFIT_IN_NAMES.sub("_", name)[:_NAME_LETTERS] or "nameless"
 
 
-def _arguments(text: str) -> str:
+def sound_arguments(text: str) -> str:
     """Arguments as the model wrote them if they are a JSON object.
 
     Servers parse them again, and would refuse every later request of the session for one bad call.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 from acpagent.core.events import Usage
-from acpagent.core.model import CallDelta, Finished, ModelEvent, TextDelta, ThoughtDelta, UsageReport
+from acpagent.core.model import CallDelta, Finished, ModelEvent, Reason, TextDelta, ThoughtDelta, UsageReport
 from acpagent.providers.chat_errors import Told, read_error
+from acpagent.providers.chat_keeping import Keeping
+from acpagent.providers.reader import DONE, AnswerReader, Unreadable, count, decoded, inner
 from acpagent.providers.surrogates import Joiner, repair
-
-Reason = Literal["stop", "calls", "length", "refusal"]
-DONE = b"[DONE]"
 
 # Every other word ends the answer normally.
 _REASONS: dict[str, Reason] = {
@@ -27,15 +26,12 @@ _REASONS: dict[str, Reason] = {
 _FAILURES = frozenset({"error", "insufficient_system_resource"})
 
 
-class Unreadable(Exception):
-    """The payload is not what a chat completion consists of."""
-
-
-class ChatReader:
+class ChatReader(AnswerReader):
     """Reads one answer. Tolerates what servers get wrong in calls: no index, no id, one index for all."""
 
     def __init__(self) -> None:
-        self.done = False  # the server said that nothing follows
+        super().__init__()
+        self._keeping = Keeping()
         self._reason: Reason | None = None
         self._refused = False
         self._usage: Usage | None = None
@@ -46,34 +42,15 @@ class ChatReader:
 
     @property
     def complete(self) -> bool:
-        """Whether the answer is whole: its end after this is no loss."""
         return self.done or self._reason is not None
 
-    def take_all(self, payloads: Sequence[bytes]) -> tuple[list[ModelEvent], Told | Unreadable | None]:
-        """Events of payloads that came together, up to the end of the answer or to a fault, which comes with them."""
-        events: list[ModelEvent] = []
-        for payload in payloads:
-            if self.done:
-                break
-            try:
-                events += self.take(payload)
-            except (Told, Unreadable) as fault:
-                return events, fault
-        return events, None
-
     def take(self, payload: bytes) -> list[ModelEvent]:
-        """Events of one payload. Raises `Told` for an error, `Unreadable` for what is no answer at all."""
         if payload.strip() == DONE:
             self.done = True
             return []
-        try:
-            value = json.loads(payload)
-        except (ValueError, RecursionError):
-            raise Unreadable from None
+        value = decoded(payload)
         if told := read_error(value):
             raise told
-        if not isinstance(value, dict):
-            raise Unreadable
         self._take_usage(value.get("usage"))
         choices = value.get("choices")
         if not isinstance(choices, list) or not choices:
@@ -86,14 +63,13 @@ class ChatReader:
         return events
 
     def end(self) -> list[ModelEvent]:
-        """What a whole answer ends with: its usage, if the server counted, and why the model stopped."""
         reason = self._reason or "stop"
         if self._refused:
             reason = "refusal"
         elif reason == "stop" and self._calls:
             reason = "calls"
         usage: list[ModelEvent] = [] if self._usage is None else [UsageReport(self._usage)]
-        return [*usage, Finished(reason)]
+        return [*usage, *self._keeping.end(), Finished(reason)]
 
     def _take_reason(self, reason: Any) -> None:
         if not isinstance(reason, str) or not reason:
@@ -105,15 +81,18 @@ class ChatReader:
     def _take_usage(self, usage: Any) -> None:
         if not isinstance(usage, dict):
             return
-        cached = _inner(usage, "prompt_tokens_details", "cached_tokens") or _count(usage.get("prompt_cache_hit_tokens"))
-        thought = _inner(usage, "completion_tokens_details", "reasoning_tokens")
-        taken, made = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-        self._usage = Usage(taken, min(cached, taken), made, min(thought, made))
+        cached = inner(usage, "prompt_tokens_details", "cached_tokens") or count(usage.get("prompt_cache_hit_tokens"))
+        written = inner(usage, "prompt_tokens_details", "cache_write_tokens")
+        thought = inner(usage, "completion_tokens_details", "reasoning_tokens")
+        taken, made = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+        if taken or made:  # some servers send zeros until they have counted
+            self._usage = Usage(taken, min(cached, taken), made, min(thought, made), min(written, taken))
 
     def _delta(self, delta: Any) -> list[ModelEvent]:
         if not isinstance(delta, dict):
             return []
         events: list[ModelEvent] = []
+        self._keeping.take_details(delta.get("reasoning_details"))
         thought = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")) or _thinking(delta)
         if thought := self._thought.take(thought):
             events.append(ThoughtDelta(thought))
@@ -142,6 +121,7 @@ class ChatReader:
         call = self._calls[number]
         names_it = name != "" and call.name == ""
         call.name = call.name or name
+        self._keeping.take_extra(number, part.get("extra_content"))
         piece = call.arguments.take(arguments)
         return CallDelta(number, call.provider_id if is_new else None, name if names_it else None, piece)
 
@@ -162,15 +142,6 @@ class ChatReader:
         if numbered:
             self._numbers[index] = number
         return number
-
-
-def is_whole(payload: bytes) -> bool:
-    """Whether a payload is one that a lost connection did not cut."""
-    try:
-        json.loads(payload)
-    except (ValueError, RecursionError):
-        return payload.strip() == DONE
-    return True
 
 
 class _Call:
@@ -196,12 +167,3 @@ def _thinking(delta: Mapping[str, Any]) -> str:
     """Thoughts that come as parts of the content."""
     parts = delta["content"] if isinstance(delta.get("content"), list) else []
     return "".join(_text(part.get("thinking")) for part in parts if isinstance(part, dict))
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def _inner(usage: Mapping[str, Any], name: str, key: str) -> int:
-    details = usage.get(name)
-    return _count(details.get(key)) if isinstance(details, Mapping) else 0

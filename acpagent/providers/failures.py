@@ -16,15 +16,24 @@ if TYPE_CHECKING:
 
 Kind = Literal["auth", "payment", "too_long", "rate", "unavailable", "rejected", "broken"]
 
-PASSING_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
+PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 SHOWN = 300  # letters of a server's own words
 
 _TOO_LONG = re.compile(
     r"context[ _-]?(length|window|size)|maximum context|(prompt|input|request) is too (long|large)|"
-    r"too many (input )?tokens|reduce the length",
+    r"too many (input )?tokens|reduce the length|exceed context limit",
     re.IGNORECASE,
 )
-_NO_CREDIT = re.compile(r"insufficient[ _](quota|balance|credit|funds)|billing[ _]hard[ _]limit", re.IGNORECASE)
+_NO_CREDIT = re.compile(
+    r"insufficient[ _](quota|balance|credit|funds)|billing[ _]hard[ _]limit|credit balance is too low|billing_error",
+    re.IGNORECASE,
+)
+_NO_TOOLS = re.compile(
+    r"(not|n't) support (tools|tool use|tool calling|function calling)|support tool use|tool choice requires|"
+    r"tools? (is|are) not (supported|enabled)",
+    re.IGNORECASE,
+)
+_TRY_WITHOUT_TOOLS = "; for a model that cannot call tools write `tools: false` in config.yaml"
 _SPACE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _SHORTEST_SECRET = 6
 
@@ -72,10 +81,10 @@ def from_status(
     in seconds; `key_from` the variable that holds the key.
     """
     words = f" ({said})" if said else ""
+    if status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(f"{code} {said}")):
+        return ProviderFault("payment", f"{who}: the account has no credit left (HTTP {status}){words}")
     if status in (401, 403):  # never the server's words: they may quote the key
         return ProviderFault("auth", f"{who}: the key was not accepted (HTTP {status}); {_key_remedy(key_from)}")
-    if status == 402 or (status == 429 and _NO_CREDIT.search(f"{code} {said}")):
-        return ProviderFault("payment", f"{who}: the account has no credit left (HTTP {status}){words}")
     if status == 413 or (status in (400, 422) and _TOO_LONG.search(f"{code} {said}")):
         return ProviderFault("too_long", f"{who}: the conversation is too long for the model (HTTP {status}){words}")
     if status == 429:
@@ -84,6 +93,8 @@ def from_status(
         return FailedTry("unavailable", who, f"the server failed (HTTP {status}){words}", after=after)
     if status >= 500:
         return ProviderFault("unavailable", f"{who}: the server failed (HTTP {status}){words}")
+    if _NO_TOOLS.search(said):
+        words += _TRY_WITHOUT_TOOLS
     return ProviderFault("rejected", f"{who}: the request was rejected (HTTP {status}){words}")
 
 

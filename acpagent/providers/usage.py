@@ -20,8 +20,9 @@ def cost(price: Price | None, usage: Usage) -> float | None:
     """What `usage` cost in the price's currency; None without a price."""
     if price is None:
         return None
-    fresh = max(usage.input - usage.cached, 0)
-    total = fresh * price.input + usage.cached * price.cached + usage.output * price.output
+    fresh = max(usage.input - usage.cached - usage.written, 0)
+    written = price.input if price.written is None else price.written
+    total = fresh * price.input + usage.cached * price.cached + usage.written * written + usage.output * price.output
     return total / price.per
 
 

@@ -13,6 +13,7 @@ from acpagent.core.events import Usage
 from acpagent.core.model import (
     CallDelta,
     Finished,
+    Kept,
     Message,
     ModelEvent,
     ModelRequest,
@@ -36,9 +37,13 @@ PATIENT = Timeouts(5, 5)
 TOOL = ToolSpec("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 
 
+APIS = ("openai-chat", "anthropic-messages")
+
+
 def over_http(
     base_url: str,
     *,
+    api: str = "openai-chat",
     key: str | None = None,
     effort: str | None = None,
     policy: Policy = QUICK,
@@ -50,7 +55,7 @@ def over_http(
     """A provider as the settings would make it. Closed by nobody: garbage collection does."""
     settings = ModelSettings("local", "tiny", **model)
     provider = ProviderSettings(
-        "local", "openai-chat", base_url, api_key_env, headers or {}, timeouts, None, {"tiny": settings}
+        "local", api, base_url, api_key_env, headers or {}, timeouts, None, {"tiny": settings}
     )
     source = None if key is None else lambda: Secret(key)
     return base.build(provider, settings, source, effort, policy=policy)
@@ -100,10 +105,19 @@ class Outcome:
         return [(parts[0], parts[1], parts[2]) for _, parts in sorted(calls.items())]
 
     @property
-    def usage(self) -> Usage | None:
-        reports = [event.usage for event in self.events if isinstance(event, UsageReport)]
+    def report(self) -> UsageReport | None:
+        reports = [event for event in self.events if isinstance(event, UsageReport)]
         assert len(reports) <= 1
         return reports[0] if reports else None
+
+    @property
+    def usage(self) -> Usage | None:
+        return self.report.usage if self.report else None
+
+    @property
+    def kept(self) -> str:
+        (kept,) = [event.data for event in self.events if isinstance(event, Kept)] or [""]
+        return kept
 
     @property
     def reason(self) -> str | None:

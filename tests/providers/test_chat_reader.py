@@ -8,7 +8,8 @@ import pytest
 from acpagent.core.events import Usage
 from acpagent.core.model import CallDelta, Finished, ModelEvent, TextDelta, ThoughtDelta, UsageReport
 from acpagent.providers.chat_errors import Told
-from acpagent.providers.chat_reader import ChatReader, Unreadable
+from acpagent.providers.chat_reader import ChatReader
+from acpagent.providers.reader import Unreadable
 
 
 def read(*deltas: Any, finish: str | None = "stop", usage: Any = None) -> list[ModelEvent]:
@@ -150,16 +151,23 @@ def test_a_refusal_in_words() -> None:
         ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 5, "prompt_cache_miss_tokens": 4}, Usage(9, 5, 0, 0)),
         ({"completion_tokens": 4, "completion_tokens_details": {"reasoning_tokens": 3}}, Usage(0, 0, 4, 3)),
         ({"prompt_tokens": 1, "prompt_tokens_details": {"cached_tokens": 6}}, Usage(1, 1, 0, 0)),
-        ({"prompt_tokens": None, "completion_tokens": "4", "prompt_tokens_details": None}, Usage()),
-        ({"prompt_tokens": -3, "completion_tokens": True}, Usage()),
     ],
 )
 def test_usage(counts: Any, usage: Usage) -> None:
     assert read(usage=counts) == [UsageReport(usage), Finished("stop")]
 
 
-def test_no_usage_is_no_report() -> None:
-    assert read(usage=None) == [Finished("stop")]
+@pytest.mark.parametrize(
+    "counts",
+    [
+        None,
+        {"prompt_tokens": None, "completion_tokens": "4", "prompt_tokens_details": None},
+        {"prompt_tokens": -3, "completion_tokens": True},
+        {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+    ],
+)
+def test_no_usage_is_no_report(counts: Any) -> None:
+    assert read(usage=counts) == [Finished("stop")]
 
 
 def test_a_running_count_is_reported_once() -> None:

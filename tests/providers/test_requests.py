@@ -128,16 +128,18 @@ def test_thoughts_go_back_where_they_are_wanted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "limit", "thoughts"),
+    ("host", "limit", "thoughts", "effort"),
     [
-        ("api.openai.com", "max_completion_tokens", "never"),
-        ("api.deepseek.com", "max_tokens", "always"),
-        ("127.0.0.1", "max_tokens", "when_there"),
-        ("notopenai.com", "max_tokens", "when_there"),
+        ("api.openai.com", "max_completion_tokens", "never", "plain"),
+        ("api.deepseek.com", "max_tokens", "always", "thinking"),
+        ("openrouter.ai", "max_tokens", "when_there", "reasoning"),
+        ("127.0.0.1", "max_tokens", "when_there", "plain"),
+        ("notopenai.com", "max_tokens", "when_there", "plain"),
     ],
 )
-def test_habits(host: str, limit: str, thoughts: str) -> None:
-    assert habits.of_host(host) == habits.Habits(limit, thoughts)  # type: ignore[arg-type]
+def test_habits(host: str, limit: str, thoughts: str, effort: str) -> None:
+    found = habits.of_host(host)
+    assert (found.output_limit, found.thoughts, found.effort) == (limit, thoughts, effort)
 
 
 def test_the_same_tools_are_the_same_bytes() -> None:

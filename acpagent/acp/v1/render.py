@@ -110,6 +110,8 @@ def _usage(event: UsageChanged) -> Update:
     update: Update = {"sessionUpdate": "usage_update", "used": event.used, "size": event.size}
     if event.cost is not None:
         update["cost"] = {"amount": round(event.cost, 6), "currency": event.currency}
+    if event.estimated:
+        update["_meta"] = {"acpagent": {"estimated": True}}
     return update
 
 

@@ -79,6 +79,6 @@ def _event(entry: Entry) -> Iterator[Event]:
     elif isinstance(entry, PlanSet):
         yield PlanChanged(entry.entries)
     elif isinstance(entry, UsageSet):
-        yield UsageChanged(entry.used, entry.size, entry.cost, entry.currency)
+        yield UsageChanged(entry.used, entry.size, entry.cost, entry.currency, entry.estimated)
     elif isinstance(entry, Told):
         yield Notice(entry.level, entry.code, dict(entry.params), entry.message_id)

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from acpagent.core.blocks import Image
-from acpagent.core.history import CallMade, CallSettled, Entry, Said, Tombstone, UserSaid
+from acpagent.core.history import CallMade, CallSettled, Entry, ReplyKept, Said, Tombstone, UserSaid
 from acpagent.core.model import AssistantMessage, Message, ModelCall, Provider, ToolMessage, UserMessage
+
+_Reply = Said | ReplyKept | CallMade | CallSettled
+_REPLY = (Said, ReplyKept, CallMade, CallSettled)  # isinstance does not narrow by a name of a union
 
 INTERRUPTED = "The call was interrupted before it finished; nothing is known of its outcome."
 
@@ -27,7 +30,7 @@ class Conversation:
     def feed(self, entries: Iterable[Entry]) -> None:
         """Take entries in the order they happened."""
         for entry in entries:
-            if isinstance(entry, Said | CallMade | CallSettled):
+            if isinstance(entry, _REPLY):
                 if self._open.ends_before(entry):
                     self._finish_reply()
                 self._open.take(entry)
@@ -68,22 +71,28 @@ class Conversation:
 
 
 class _OpenReply:
-    """One model reply while its pieces come in: text, thought, calls, then the results of those calls."""
+    """One model reply while its pieces come in: text, thought, what is kept of it, calls, and the calls' results."""
 
     def __init__(self) -> None:
         self._turn_id = ""
+        self._kept: ReplyKept | None = None
         self._said: dict[str, list[str]] = {"assistant": [], "thought": []}
         self._calls: dict[str, CallMade] = {}
         self._results: dict[str, CallSettled] = {}
 
-    def ends_before(self, entry: Said | CallMade | CallSettled) -> bool:
-        """Anything but one more result after a result belongs to the next reply."""
+    def ends_before(self, entry: _Reply) -> bool:
+        """Anything but one more result after a result belongs to the next reply, as does what is said after the
+        keeping: that comes once all was said."""
+        if self._kept is not None and isinstance(entry, Said | ReplyKept):
+            return True
         return bool(self._results) and not isinstance(entry, CallSettled)
 
-    def take(self, entry: Said | CallMade | CallSettled) -> None:
+    def take(self, entry: _Reply) -> None:
         self._turn_id = entry.turn_id
         if isinstance(entry, Said):
             self._said[entry.role].append(entry.text)
+        elif isinstance(entry, ReplyKept):
+            self._kept = entry
         elif isinstance(entry, CallMade):
             self._calls[entry.call_id] = entry
         elif entry.call.id in self._calls:
@@ -92,10 +101,11 @@ class _OpenReply:
     def close(self) -> list[tuple[str, Message]]:
         """The finished messages; results in the order of the calls, and the reply is empty again."""
         text, thought = ("".join(self._said[role]) for role in ("assistant", "thought"))
-        if not (text or thought or self._calls):
+        if not (text or thought or self._calls or self._kept):
             return []
         calls = tuple(ModelCall(made.provider_id, made.name, made.arguments) for made in self._calls.values())
-        messages: list[Message] = [AssistantMessage(text, thought, calls)]
+        kept = (self._kept.data, self._kept.model) if self._kept else ("", "")
+        messages: list[Message] = [AssistantMessage(text, thought, calls, *kept)]
         for call_id, made in self._calls.items():
             settled = self._results.get(call_id)
             words = settled.text if settled else INTERRUPTED
@@ -103,4 +113,5 @@ class _OpenReply:
             messages.append(ToolMessage(made.provider_id, made.name, words, failed))
         turn_id = self._turn_id
         self._said, self._calls, self._results = {"assistant": [], "thought": []}, {}, {}
+        self._kept = None
         return [(turn_id, message) for message in messages]

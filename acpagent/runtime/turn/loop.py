@@ -5,15 +5,16 @@ Knows a provider, a tool runner, a history and a host; never a session.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from acpagent.core.blocks import Block
 from acpagent.core.events import Event, Notice, Usage, UsageChanged
 from acpagent.core.faults import Fault
-from acpagent.core.history import Entry, TurnClosed, UsageSet, UserSaid
+from acpagent.core.history import Entry, ReplyKept, TurnClosed, UsageSet, UserSaid
 from acpagent.core.host import Host
-from acpagent.core.model import ModelRequest, Provider, ProviderFault, Retrying
+from acpagent.core.model import ModelRequest, Provider, ProviderFault, Retrying, UsageReport
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.runtime.turn.conversation import Conversation
 from acpagent.runtime.turn.modelcall import ModelReply, call_model
@@ -92,6 +93,8 @@ class TurnLoop:
             if reply.calls:
                 self._tools.run(reply.calls, number)
                 steers = self._steering.take()
+            elif reply.reason == "paused":
+                steers = self._steering.take()
             elif not (steers := self._steering.take_or_seal()):
                 return "finished"
             for blocks in steers:
@@ -108,6 +111,8 @@ class TurnLoop:
     def _ask_model(self) -> ModelReply:
         request = ModelRequest(*self._prefix, self._conversation.fragments())
         reply = call_model(self._provider, request, self._scope, self._speaker, self._host.wait_room, self._show_retry)
+        if reply.kept:
+            self._record(ReplyKept(self._turn_id, self._provider.name, reply.kept))
         self._count(reply.usage)
         return reply
 
@@ -115,21 +120,21 @@ class TurnLoop:
         params = {
             "attempt": retry.attempt,
             "limit": retry.limit,
-            "seconds": retry.seconds,
+            "seconds": max(1, math.ceil(retry.seconds)),
             "cause": retry.cause,
         }
         self._speaker.tell(Notice("warning", "model_retry", params))
 
-    def _count(self, usage: Usage) -> None:
-        spending, provider = self._spending, self._provider
+    def _count(self, report: UsageReport) -> None:
+        spending, provider, usage = self._spending, self._provider, report.usage
         spending.turn = spending.turn + usage
         cost = provider.cost(usage)
         if cost is not None:
             spending.cost = (spending.cost or 0.0) + cost
         used = usage.input + usage.output
-        entry = UsageSet(self._turn_id, used, provider.context_window, spending.cost, provider.currency)
-        self._record(entry)
-        self.emit(UsageChanged(used, entry.size, entry.cost, entry.currency))
+        size, estimated = provider.context_window, report.estimated
+        self._record(UsageSet(self._turn_id, used, size, spending.cost, provider.currency, estimated))
+        self.emit(UsageChanged(used, size, spending.cost, provider.currency, estimated))
 
     def emit(self, event: Event) -> None:
         """Emit after what the model said so far."""

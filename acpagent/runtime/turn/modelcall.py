@@ -5,17 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from acpagent.core.events import Usage
 from acpagent.core.model import (
     CallDelta,
     Finished,
+    Kept,
     ModelCall,
     ModelEvent,
     ModelRequest,
     Provider,
     ProviderFault,
+    Reason,
     Retrying,
     TextDelta,
     ThoughtDelta,
@@ -31,11 +32,12 @@ HANDOFF_BATCHES = 32
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete reply of the model."""
+    """A complete reply of the model. `kept` is what its provider wants back with it, empty for most."""
 
-    reason: Literal["stop", "calls", "length", "refusal"]
+    reason: Reason
     calls: tuple[ModelCall, ...]
-    usage: Usage
+    usage: UsageReport
+    kept: str = ""
 
 
 class Handoff:
@@ -97,13 +99,15 @@ class ReplyBuilder:
         self._speaker = speaker
         self._on_retry = on_retry
         self._calls: dict[int, _CallParts] = {}
-        self._reason: Literal["stop", "calls", "length", "refusal"] | None = None
-        self.usage = Usage()
+        self._reason: Reason | None = None
+        self._kept = ""
+        self._usage = UsageReport(Usage())
         self._handlers: dict[type[ModelEvent], Callable[..., None]] = {
             TextDelta: lambda event: speaker.say("assistant", event.text),
             ThoughtDelta: lambda event: speaker.say("thought", event.text),
             CallDelta: self._take_call,
             UsageReport: self._take_usage,
+            Kept: self._take_kept,
             Finished: self._take_finish,
             Retrying: on_retry,
         }
@@ -118,7 +122,10 @@ class ReplyBuilder:
         parts.arguments.append(event.arguments)
 
     def _take_usage(self, event: UsageReport) -> None:
-        self.usage = event.usage
+        self._usage = event
+
+    def _take_kept(self, event: Kept) -> None:
+        self._kept = event.data
 
     def _take_finish(self, event: Finished) -> None:
         self._reason = event.reason
@@ -133,7 +140,7 @@ class ReplyBuilder:
             for _, parts in sorted(self._calls.items())
         )
         # A reply cut at its length may end in half a call: none of its calls is run.
-        return ModelReply(self._reason, () if self._reason == "length" else calls, self.usage)
+        return ModelReply(self._reason, () if self._reason == "length" else calls, self._usage, self._kept)
 
 
 def call_model(

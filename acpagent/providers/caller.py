@@ -1,4 +1,4 @@
-"""Calls of chat completions over the network: one try of a call, from the key to the last event.
+"""Calls over the network: one try of a call, from the key to the last event, whatever the API.
 
 Importing this file imports `requests`.
 """
@@ -6,17 +6,20 @@ Importing this file imports `requests`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from acpagent.config.problems import ConfigError
-from acpagent.core.model import ModelEvent, ProviderFault
-from acpagent.providers import call, failures
+from acpagent.core.events import Usage
+from acpagent.core.model import CallDelta, Finished, ModelEvent, ProviderFault, TextDelta, ThoughtDelta, UsageReport
+from acpagent.providers import call, failures, usage
 from acpagent.providers.chat_errors import Told, read_error
-from acpagent.providers.chat_reader import ChatReader, Unreadable, is_whole
 from acpagent.providers.failures import FailedTry, Scrubber
 from acpagent.providers.lost import lost
+from acpagent.providers.reader import AnswerReader, Unreadable, is_whole
 from acpagent.providers.sse import Decoder, Oversized
 from acpagent.version import __version__
 
@@ -27,44 +30,67 @@ if TYPE_CHECKING:
 
 _ERROR_BYTES = 65536
 _BODY_BYTES = 32 * 1024 * 1024
+_ATTACHED = re.compile(rb"[A-Za-z0-9+/=]{4096,}")  # an image in base64, whose tokens are no matter of its letters
 
 
-class ChatCaller:
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What the calls of an API have of their own: its path below `base_url`, the header that takes the key and what
+    stands before the key there, headers of every call, and what reads an answer."""
+
+    path: str
+    make_reader: Callable[[], AnswerReader]
+    key_header: tuple[str, str] = ("Authorization", "Bearer ")
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Caller:
     """Makes the calls of one model, called `name` in what goes wrong.
 
     Owns its connections, which its calls use one after the other; an abandoned call may be left beside them.
     """
 
-    def __init__(self, name: str, provider: ProviderSettings, key: KeySource | None) -> None:
+    def __init__(self, name: str, provider: ProviderSettings, key: KeySource | None, dialect: Dialect) -> None:
         self.name = name
         self._key = key
         self._key_env = provider.api_key_env or ""
         self._timeouts = provider.timeouts
         self._hidden = tuple(provider.headers.values())
+        self._make_reader = dialect.make_reader
         address = provider.base_url or ""
         self._host = urlsplit(address).netloc
         own = {
             "Accept": "text/event-stream",
             "Content-Type": "application/json",
             "User-Agent": f"acpagent/{__version__}",
+            **dialect.headers,
         }
-        url = address.rstrip("/") + "/chat/completions"
+        url = address.rstrip("/") + dialect.path
         times = provider.timeouts
-        self._line = call.Line(url, {**own, **provider.headers}, times.connect, times.read)
+        headers = {**own, **provider.headers}
+        self._line = call.Line(url, headers, times.connect, times.read, dialect.key_header)
 
     def close(self) -> None:
         """Close idle connections; they are opened again when needed."""
         self._line.close()
 
-    def attempt(self, body: bytes, scope: Scope) -> Iterator[Sequence[ModelEvent]]:
-        """One try. Raises `FailedTry` where another may do better, `ProviderFault`, `Cancelled`."""
+    def attempt(self, body: bytes, scope: Scope, may_be_empty: bool) -> Iterator[Sequence[ModelEvent]]:
+        """One try. Raises `FailedTry` where another may do better, `ProviderFault`, `Cancelled`.
+
+        An answer of nothing at all is a failure, unless it `may_be_empty`.
+        """
         key = self._find_key()
         scrub = Scrubber((key or "", *self._hidden))
+        said = _Measured(body)
         try:
             with self._line.post(body, key, scope) as answer:
                 if answer.status // 100 != 2:
                     raise self._refused(answer, scrub)
-                yield from self._read(answer, scrub)
+                for events in self._read(answer, scrub):
+                    measured = said.measure(events)
+                    if said.reason == "stop" and not (said.letters or may_be_empty):
+                        raise FailedTry("broken", self.name, "the model's answer was empty")
+                    yield measured
         except call.ERRORS as error:
             raise lost(error, self.name, self._host, self._timeouts) from None
 
@@ -78,7 +104,7 @@ class ChatCaller:
         return secret.reveal() if secret else None
 
     def _read(self, answer: call.Answer, scrub: Scrubber) -> Iterator[Sequence[ModelEvent]]:
-        reader = ChatReader()
+        reader = self._make_reader()
         try:
             for payloads in _payloads(answer):
                 events, fault = reader.take_all(payloads)
@@ -123,6 +149,32 @@ class ChatCaller:
             after=failures.retry_after(answer.headers.get("Retry-After")),
             key_from=self._key_env,
         )
+
+
+class _Measured:
+    """The size of a call, for where the server does not count tokens."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self.letters = 0
+        self.reason: str | None = None
+        self._counted = False
+
+    def measure(self, events: Sequence[ModelEvent]) -> Sequence[ModelEvent]:
+        """The events, with a guess at the usage before an end that comes without one."""
+        for event in events:
+            if isinstance(event, TextDelta | ThoughtDelta):
+                self.letters += len(event.text)
+            elif isinstance(event, CallDelta):
+                self.letters += len(event.name or "") + len(event.arguments) + 1
+            elif isinstance(event, UsageReport):
+                self._counted = True
+            elif isinstance(event, Finished):
+                self.reason = event.reason
+        if self.reason is None or self._counted:
+            return events
+        spent = Usage(usage.estimate(len(_ATTACHED.sub(b"", self._body))), 0, usage.estimate(self.letters))
+        return [UsageReport(spent, estimated=True), *events]
 
 
 def _payloads(answer: call.Answer) -> Iterator[list[bytes]]:
