@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from acpagent.core import bounds, process
+from acpagent.core.blocks import Text
 from acpagent.core.process import Result
 from acpagent.core.scope import Cancelled
-from acpagent.core.toolcalls import Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
+from acpagent.core.toolcalls import Content, Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
+from acpagent.toolbox import terminal
 from acpagent.toolbox.arguments import STRING, Schema, closed, described
+from acpagent.toolbox.terminal import Ran
 
 MAX_SECONDS = 3600
 COMMAND_CHARACTERS = 120
@@ -65,19 +68,23 @@ class Bash:
         command: _Command = proposal.detail
         if not os.path.isdir(ctx.roots.cwd):
             raise ToolRefusal("The working directory is gone.")
-        ctx.scope.check()
-        try:
-            result = process.run(
-                [shell(), "-c", command.text],
-                cwd=ctx.roots.cwd,
-                env=environment(ctx),
-                output=ctx.live,
-                scope=ctx.scope,
-                timeout=command.seconds,
-            )
-        except Cancelled:  # what it printed so far is worth telling
-            return _told(command, ctx, None)
-        return _told(command, ctx, result)
+        argv = [shell(), "-c", command.text]  # the shell whose language was judged
+        room = max(ctx.output_bytes - STATUS_BYTES, 0)
+        ran = terminal.run(argv, command.seconds, room, ctx) if ctx.shell is not None else None
+        return _told(command, ran or _run_here(argv, command.seconds, room, ctx))
+
+
+def _run_here(argv: list[str], seconds: float, room: int, ctx: ToolContext) -> Ran:
+    ctx.scope.check()
+    result: Result | None = None
+    try:
+        result = process.run(
+            argv, cwd=ctx.roots.cwd, env=environment(ctx), output=ctx.live, scope=ctx.scope, timeout=seconds
+        )
+    except Cancelled:  # what it printed so far is worth telling
+        pass
+    excerpt = ctx.live.excerpt(room)
+    return Ran(result, excerpt, excerpt.left_out > 0)
 
 
 def shell() -> str:
@@ -91,30 +98,42 @@ def environment(ctx: ToolContext) -> dict[str, str]:
     return {**environment, "PWD": ctx.roots.cwd}
 
 
-def _told(command: _Command, ctx: ToolContext, result: Result | None) -> ToolResult:
-    """The outcome; `result` None means cancelled."""
-    excerpt = ctx.live.excerpt(max(ctx.output_bytes - STATUS_BYTES, 0))
-    suffix, status = _ending(command, result)
-    output = excerpt.text if not excerpt.text or excerpt.text.endswith("\n") else f"{excerpt.text}\n"
+def _told(command: _Command, ran: Ran) -> ToolResult:
+    result, output = ran.result, ran.output.text
+    suffix, status = _ending(command, ran)
     facts: dict[str, Any] = {
         "command": command.text[:FACT_CHARACTERS],
         "exit_code": result.exit_code if result else None,
         "signal": result.signal if result else None,
         "timed_out": bool(result and result.timed_out),
-        "truncated": excerpt.left_out > 0,
+        "truncated": ran.truncated,
     }
     if result is None:
         facts["aborted"] = True
     else:
         facts["duration_ms"] = round(result.seconds * 1000)
-    failed = result is None or result.exit_code != 0 or result.timed_out
+    failed = result is None or result.exit_code != 0 or result.timed_out or bool(ran.problem)
+    text = f"{output}[{status}]" if not output or output.endswith("\n") else f"{output}\n[{status}]"
+    shown: tuple[Content, ...] = (ran.terminal,) if ran.terminal else ()
     return ToolResult(
-        f"{output}[{status}]", failed, raw=facts, facts=facts, title=_title(command.text) + suffix
+        text,
+        failed,
+        content=shown if failed or not shown else (*shown, Text(text)),
+        raw=facts,
+        facts=facts,
+        title=_title(command.text) + suffix,
     )
 
 
-def _ending(command: _Command, result: Result | None) -> tuple[str, str]:
+def _ending(command: _Command, ran: Ran) -> tuple[str, str]:
     """How a command ended: what the title says of it, and what the model reads."""
+    suffix, status = _exit(command, ran.result) if ran.result != Result(None) else (" (failed)", "")
+    if not ran.problem:
+        return suffix, status
+    return suffix or " (failed)", f"{status}; {ran.problem}" if status else ran.problem
+
+
+def _exit(command: _Command, result: Result | None) -> tuple[str, str]:
     if result is None:
         return " (aborted)", "cancelled before it ended"
     if result.timed_out:

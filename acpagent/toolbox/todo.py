@@ -52,7 +52,7 @@ class TodoWrite:
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         plan: tuple[PlanEntry, ...] = proposal.detail
         counts = {status: sum(entry.status == status for entry in plan) for status in _STATUSES}
-        text = f"The plan has {len(plan)} entries: " + ", ".join(f"{n} {s}" for s, n in counts.items()) + "."
+        text = f"Plan kept: {', '.join(f'{number} {status}' for status, number in counts.items())}."
         ctx.scope.check()
         return ToolResult(text, raw={"entries": len(plan), **counts}, plan=plan)
 

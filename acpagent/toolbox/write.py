@@ -59,7 +59,7 @@ class WriteFile:
         Texts(ctx).write(write.path, write.raw, write.base)
         done = "Created" if write.base is None else "Updated"
         lines = write.raw.count("\n") + (not write.raw.endswith("\n") and write.raw != "")
-        text = f"{done} {proposal.subject} ({write.size} bytes, {lines} lines)."
+        text = f"{done} {proposal.subject} ({write.size} bytes, {lines} line{'s' * (lines != 1)})."
         facts = {"path": proposal.subject, "bytes": write.size, "total_lines": lines}
         return ToolResult(
             text,

@@ -18,7 +18,7 @@ def test_the_plan(bench):
         PlanEntry("Change", "medium", "in_progress"),
         PlanEntry("Check", "medium", "pending"),
     )
-    assert result.text == "The plan has 3 entries: 1 completed, 1 in_progress, 1 pending."
+    assert result.text == "Plan kept: 1 completed, 1 in_progress, 1 pending."
 
 
 def test_a_plan_can_be_cleared(bench):

@@ -20,7 +20,7 @@ def test_a_new_file_with_its_directories(bench):
     assert bench.tree() == {}
     result = bench.apply("write_file", proposal)
     assert bench.tree() == {"a/b/c.txt": b"hello\n"}
-    assert (result.title, result.text) == ("Created a/b/c.txt", "Created a/b/c.txt (6 bytes, 1 lines).")
+    assert (result.title, result.text) == ("Created a/b/c.txt", "Created a/b/c.txt (6 bytes, 1 line).")
     assert result.content == (proposal.diff, Text(result.text))
 
 
