@@ -127,10 +127,10 @@ def _told(command: _Command, ran: Ran) -> ToolResult:
 
 def _ending(command: _Command, ran: Ran) -> tuple[str, str]:
     """How a command ended: what the title says of it, and what the model reads."""
-    suffix, status = _exit(command, ran.result) if ran.result != Result(None) else (" (failed)", "")
+    suffix, status = _exit(command, ran.result)
     if not ran.problem:
         return suffix, status
-    return suffix or " (failed)", f"{status}; {ran.problem}" if status else ran.problem
+    return suffix or " (failed)", f"{status}; {ran.problem}" if ran.ending_known else ran.problem
 
 
 def _exit(command: _Command, result: Result | None) -> tuple[str, str]:
