@@ -1,4 +1,4 @@
-"""Signing in and out. There is no terminal method yet: a key is put into the environment or credentials.yaml."""
+"""Signing in and out, with keys from the environment or credentials.yaml, and the method for terminals."""
 
 from __future__ import annotations
 
@@ -91,24 +91,57 @@ def test_AUTH_03_AUTH_04_a_key_that_is_stored_later_is_found(
 def test_AUTH_03_a_provider_that_is_configured_later_is_found(agent: StartAgent, home: Home, workspace: Path) -> None:
     one = agent()
     one.initialize()
-    assert "config.yaml" in refused_new(one, workspace)["message"]
+    assert "acpagent setup" in refused_new(one, workspace)["message"]
     assert one.fail("authenticate", STORED)["code"] == -32000
     home.use_script(SCRIPT)
     assert one.call("authenticate", STORED) == {}
     assert text_in(one.prompt(one.new_session(workspace), "hi")[0]) == "Hello."
 
 
-@pytest.mark.parametrize("capabilities", [{}, {"auth": {"terminal": False}}, {"auth": {"terminal": True}}])
-def test_AUTH_05_AUTH_14_no_terminal_method_and_no_variables(stage: Stage, capabilities: Message) -> None:
-    """Advertised is what works: terminal sign-in comes with the `setup` command."""
-    (method,) = stage.agent.initialize(capabilities, _meta={"terminal-auth": True})["authMethods"]
+NO_TERMINAL: list[Message] = [
+    {},
+    {"auth": {"terminal": False}},
+    {"auth": {"terminal": "yes"}},
+    {"auth": True},
+    {"terminal": True},
+    {"_meta": {"terminal-auth": False}},
+    {"_meta": {"terminal-auth": "true"}},
+]
+
+
+@pytest.mark.parametrize("capabilities", NO_TERMINAL)
+def test_AUTH_05_AUTH_14_no_terminal_method_for_those_without_a_terminal(stage: Stage, capabilities: Message) -> None:
+    (method,) = stage.agent.initialize(capabilities)["authMethods"]
     assert method.get("type", "agent") == "agent"
     assert not {"args", "env", "command", "vars", "_meta"} & method.keys()
 
 
+@pytest.mark.parametrize("old", [False, True])
+def test_AUTH_05_AUTH_06_AUTH_07_the_terminal_method(stage: Stage, old: bool) -> None:
+    capabilities = {"auth": {"terminal": True}} | ({"_meta": {"terminal-auth": True}} if old else {})
+    first, method = stage.agent.initialize(capabilities)["authMethods"]
+    assert first.get("type", "agent") == "agent"
+    assert method["type"] == "terminal"
+    assert (bool(method["name"]), method["args"]) == (True, ["setup"])
+    assert all(isinstance(text, str) for pair in method["env"].items() for text in pair)
+    assert "command" not in method
+    assert ("_meta" in method) == old
+
+
+def test_AUTH_10_the_older_form(stage: Stage) -> None:
+    _, method = stage.agent.initialize({"_meta": {"terminal-auth": True}})["authMethods"]
+    assert "type" not in method
+    task = method["_meta"]["terminal-auth"]
+    assert task.keys() == {"label", "command", "args", "env"}
+    assert task["args"][-1] == "setup"
+    assert all(isinstance(text, str) for text in (task["label"], task["command"], *task["args"]))
+
+
 def test_AUTH_09_a_terminal_id_is_not_for_authenticate(stage: Stage) -> None:
-    stage.agent.initialize({"auth": {"terminal": True}})
-    assert stage.agent.fail("authenticate", {"methodId": "terminal"})["code"] == -32602
+    methods = stage.agent.initialize({"auth": {"terminal": True}})["authMethods"]
+    (terminal,) = [method["id"] for method in methods if method.get("type") == "terminal"]
+    error = stage.agent.fail("authenticate", {"methodId": terminal})
+    assert (error["code"], error["message"][:16]) == (-32602, "params.methodId:")
 
 
 def test_AUTH_11_AUTH_12_AUTH_13_logout_until_authenticate(agent: StartAgent, home: Home, workspace: Path) -> None:

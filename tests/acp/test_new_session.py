@@ -242,6 +242,27 @@ def test_SESS_17_the_title_and_the_commands_follow_the_response(stage: Stage) ->
     assert [command["name"] for command in commands["availableCommands"]] == ["help"]
 
 
+def test_CAN_17_SESS_17_a_session_that_is_no_longer_wanted(stage: Stage, tmp_path: Path) -> None:
+    """Withdrawn in the same write: either it is there, or nothing of it is."""
+    one, open_ones = stage.agent, []
+    for _ in range(20):
+        since = len(one.messages)
+        request = one.make_request("session/new", place(tmp_path))
+        withdrawal = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": request["id"]}}
+        one.send(request, withdrawal)
+        answer = one.response(request["id"])
+        if "error" in answer:
+            assert answer["error"]["code"] == -32800
+            one.call("session/list")
+            assert [message for message in one.messages[since:] if "method" in message] == []
+        else:
+            open_ones.append(answer["result"]["sessionId"])
+            assert stage.says(open_ones[-1], "hi") == "Hello."
+    found = one.call("session/list", {"cwd": str(tmp_path)})["sessions"]
+    assert {info["sessionId"] for info in found} == set(open_ones)
+    assert not list((stage.home.path / "locks").glob("*"))[1:]  # one owner, whatever it let go of
+
+
 def test_SESS_18_SESS_19_no_modes_and_options_are_promised(stage: Stage) -> None:
     assert stage.agent.call("session/new", place(stage.workspace)).keys() == {"sessionId"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -55,14 +56,14 @@ def test_without_a_provider_it_starts_and_says_what_is_missing(agent: StartAgent
     assert one.initialize()["protocolVersion"] == 1
     error = one.fail("session/new", {"cwd": str(workspace), "mcpServers": []})
     assert error["code"] == -32000
-    assert "config.yaml" in error["message"]
+    assert "acpagent setup" in error["message"]
     assert one.call("session/list") == {"sessions": []}
 
 
 def test_a_required_provider_that_is_missing(home: Home) -> None:
     said = refuses(home, 1, "--require-provider")
     assert said.count("\n") == 1
-    assert str(home.path / "config.yaml") in said
+    assert "acpagent setup" in said
     home.configure({"language": "en"})
     refuses(home, 1, "--require-provider", "--model", "any")
     home.use_script(SCRIPT)
@@ -220,6 +221,25 @@ def test_without_stderr_it_works(home: Home) -> None:
     )
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_TRN_14_a_signal_while_it_warms_up(agent: StartAgent, home: Home, number: signal.Signals) -> None:
+    home.use_script(SCRIPT)
+    one = agent()
+    one.initialize()
+    one.process.signal(number)
+    assert one.wait_exit(5) == 0
+    assert one.stderr() == ""
+
+
+@pytest.mark.parametrize("sent", [b"", b"\n", GREETING, GREETING.rstrip(), b'{"jsonrpc'])
+def test_TRN_12_the_input_ends_at_once(home: Home, sent: bytes) -> None:
+    home.use_script(SCRIPT)
+    done = subprocess.run(ACPAGENT, input=sent, capture_output=True, timeout=5, env=home.env)
+    assert (done.returncode, done.stderr) == (0, b"")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == ([] if not sent.strip() else [None if sent[-1:] == b"c" else 1])
 
 
 def test_an_unwritable_trace_is_told_at_once(home: Home) -> None:
