@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
@@ -163,6 +164,26 @@ def test_presets_are_good_providers(home: Home) -> None:
         loaded = home.load(f"providers: {{{name}: {{models: {{m: }}}}}}").providers[name]
         assert (loaded.api, loaded.base_url) == (preset["api"], preset["base_url"])
         assert loaded.api_key_env == preset.get("api_key_env")
+
+
+def test_a_preset_knows_models(home: Home) -> None:
+    """All of them are there if none is written, and each of them is usable as it stands."""
+    for name, preset in presets.load().items():
+        if "models" not in preset:
+            continue
+        loaded = home.load(f"providers: {{{name}: }}").providers[name]
+        assert list(loaded.models) == list(preset["models"])
+        for model, figures in preset["models"].items():
+            assert re.fullmatch(r"2026-\d\d-\d\d", figures["as_of"])
+            assert loaded.models[model].context_window == figures["context_window"]
+
+
+def test_what_is_written_of_a_model_beats_what_is_known(home: Home) -> None:
+    text = "providers: {anthropic: {models: {claude-haiku-4-5: {max_output_tokens: 9, efforts: []}, other: }}}"
+    known, other = home.load(text).providers["anthropic"].models.values()
+    assert (known.context_window, known.max_output_tokens, known.efforts) == (200_000, 9, ())
+    assert known.price == Price(1, 0.1, 5, written=1.25)
+    assert (other.context_window, other.price) == (128_000, None)
 
 
 def test_a_preset_leaves_a_provider_of_ones_own_alone(home: Home) -> None:
