@@ -44,6 +44,7 @@ class Asker:
     def choose(self, rows: Sequence[tuple[str, str]], question: str = "Number", default: int | None = None) -> int:
         """The position of a row, by its number or its first column; rows are a name and what to say about it."""
         width = max(columns(name) for name, _ in rows)
+        self.terminal.gap(0)
         for number, (name, about) in enumerate(rows, 1):
             line = f"  {number:>3}  {name}{' ' * (width - columns(name))}  {about}".rstrip()
             self.terminal.line(fitted(line, self.terminal.width) if self.terminal.live else line)
@@ -55,6 +56,7 @@ class Asker:
             found = [place for place, (name, _) in enumerate(rows) if answer.lower() == name.lower()]
             number = int(answer) if answer.isascii() and answer.isdigit() and len(answer) < 6 else 0
             if found or 0 < number <= len(rows):
+                self.terminal.line()
                 return found[0] if found else number - 1
             if answer:
                 self.terminal.line(f"  Write a number from 1 to {len(rows)}.", "yellow")

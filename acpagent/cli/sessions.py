@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -12,7 +11,7 @@ from datetime import datetime
 from acpagent.cli import agent
 from acpagent.cli.agent import complain
 from acpagent.cli.main import FAILED, OK
-from acpagent.cli.terminal import Terminal, columns, fitted
+from acpagent.cli.terminal import Terminal, columns, fitted, short_path
 from acpagent.client.faults import AgentFault
 from acpagent.client.session import SessionInfo
 from acpagent.core.bounds import one_line
@@ -74,7 +73,7 @@ def _show(found: list[SessionInfo]) -> None:
 
 def _row(session: SessionInfo) -> tuple[str, ...]:
     title = one_line(session.title or "", _TITLE)
-    return one_line(session.id, 100), _local(session.updated_at or ""), _folder(session.cwd), title
+    return one_line(session.id, 100), _local(session.updated_at or ""), short_path(session.cwd), title
 
 
 def _local(stamp: str) -> str:
@@ -83,11 +82,6 @@ def _local(stamp: str) -> str:
         return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:
         return one_line(stamp, 40)
-
-
-def _folder(path: str) -> str:
-    home = os.path.expanduser("~")
-    return one_line("~" + path[len(home) :] if path == home or path.startswith(home + "/") else path, 200)
 
 
 def _delete(options: argparse.Namespace) -> int:

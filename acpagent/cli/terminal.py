@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TextIO
 
+from acpagent.core.bounds import one_line
+
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _PIECES = re.compile(r"\S+|\n|[^\S\n]+")
 _WORD_SECONDS = 0.025
@@ -150,6 +152,12 @@ def fitted(text: str, width: int) -> str:
             break
         kept.append(letter)
     return "".join(kept).rstrip() + "…"
+
+
+def short_path(path: str) -> str:
+    """A path as people here write it: on one line, `~` for their home."""
+    home = os.path.expanduser("~")
+    return one_line("~" + path[len(home) :] if path == home or path.startswith(home + "/") else path, 200)
 
 
 def _columns_of(letter: str) -> int:

@@ -38,6 +38,12 @@ def save_settings(home: str, changes: Mapping[str, Any]) -> None:
     _write(resolved, data, path, 0o666)
 
 
+def as_key(text: str) -> Secret | None:
+    """A key as it was typed or pasted; None if it cannot be one, as it could not be sent."""
+    text = text.strip()
+    return Secret(text) if text and all("!" <= letter <= "~" for letter in text) else None
+
+
 def save_key(home: str, provider: str, key: Secret) -> None:
     """Store a provider's key in credentials.yaml, which is then readable by its owner alone.
 
