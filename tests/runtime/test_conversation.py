@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +41,18 @@ def user(text: str, turn: str = "t") -> UserSaid:
 
 
 # The rules, one by one.
+
+
+def test_images_of_results_follow_all_results() -> None:
+    a, b = call("a"), call("b")
+    pixel = Image("AA==", "image/png")
+    ended = settled(a, "A")
+    shown = replace(ended, call=replace(ended.call, content=(Text("A"), pixel, pixel)))
+    assert conversation([user("hi"), a, b, shown, settled(b, "B")]).messages()[2:] == [
+        ToolMessage("A", "read", "A"),
+        ToolMessage("B", "read", "B"),
+        UserMessage("[Shown by read: image/png, image/png]", (pixel, pixel)),
+    ]
 
 
 def test_a_reply_is_one_message_and_its_results_follow() -> None:

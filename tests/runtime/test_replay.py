@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +25,7 @@ from acpagent.core.history import (
     pack,
     unpack,
 )
-from acpagent.core.toolcalls import PlanEntry
+from acpagent.core.toolcalls import Content, PlanEntry, TerminalRef
 from acpagent.runtime.session import replay
 from tests.runtime.histories import Step, entries_of, histories, settled
 
@@ -66,6 +69,17 @@ def test_a_session_is_shown_as_it_was() -> None:
         Notice("warning", "image_unseen", {}),
         Chunk("m4", "assistant", Text("done")),
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [((TerminalRef("t1"), Text("out")), (Text("out"),)), ((TerminalRef("t1"),), (Text("out\n[exit 0]"),))],
+)
+def test_a_terminal_is_not_shown_again(content: tuple[Content, ...], shown: tuple[Content, ...]) -> None:
+    ended = settled(call("a"), "out\n[exit 0]")
+    ended = replace(ended, call=replace(ended.call, content=content))
+    (event,) = replay.events([ended])
+    assert event == ToolChanged(replace(ended.call, content=shown))
 
 
 @given(histories())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from acpagent.core.blocks import Text
 from acpagent.core.events import Chunk, Event, Notice, PlanChanged, ToolChanged, Usage, UsageChanged
@@ -18,7 +19,7 @@ from acpagent.core.history import (
     UsageSet,
     UserSaid,
 )
-from acpagent.core.toolcalls import ToolCall
+from acpagent.core.toolcalls import TerminalRef, ToolCall
 from acpagent.runtime.turn.toolrun import parse_arguments
 
 _ABANDONED = "acpagent stopped before this call finished; nothing is known of its outcome."
@@ -70,12 +71,21 @@ def _joined(pieces: list[Said]) -> Event:
     return Chunk(first.message_id, first.role, Text("".join(piece.text for piece in pieces)))
 
 
+def _without_terminals(entry: CallSettled) -> ToolCall:
+    """The call with words in place of terminals, which are gone and may never have been this client's."""
+    call = entry.call
+    content = tuple(item for item in call.content if not isinstance(item, TerminalRef))
+    if len(content) == len(call.content):
+        return call
+    return replace(call, content=content or (Text(entry.text),))
+
+
 def _event(entry: Entry) -> Iterator[Event]:
     if isinstance(entry, UserSaid):
         for block in entry.blocks:
             yield Chunk(entry.message_id, "user", block)
     elif isinstance(entry, CallSettled):
-        yield ToolChanged(entry.call)
+        yield ToolChanged(_without_terminals(entry))
     elif isinstance(entry, PlanSet):
         yield PlanChanged(entry.entries)
     elif isinstance(entry, UsageSet):

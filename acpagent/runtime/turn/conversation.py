@@ -5,7 +5,7 @@ Append-only: the fragments of one request are a prefix of the next one's, except
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from acpagent.core.blocks import Image
 from acpagent.core.history import CallMade, CallSettled, Entry, ReplyKept, Said, Tombstone, UserSaid
@@ -98,6 +98,15 @@ class _OpenReply:
         elif entry.call.id in self._calls:
             self._results[entry.call.id] = entry
 
+    def _shown(self) -> Iterator[Message]:
+        """The images among the results, behind all of them: most APIs take text alone as the result of a call."""
+        for call_id, made in self._calls.items():
+            content = self._results[call_id].call.content if call_id in self._results else ()
+            images = tuple(item for item in content if isinstance(item, Image))
+            if images:
+                kinds = ", ".join(image.media_type for image in images)
+                yield UserMessage(f"[Shown by {made.name}: {kinds}]", images)
+
     def close(self) -> list[tuple[str, Message]]:
         """The finished messages; results in the order of the calls, and the reply is empty again."""
         text, thought = ("".join(self._said[role]) for role in ("assistant", "thought"))
@@ -111,6 +120,7 @@ class _OpenReply:
             words = settled.text if settled else INTERRUPTED
             failed = settled is None or settled.call.status == "failed"
             messages.append(ToolMessage(made.provider_id, made.name, words, failed))
+        messages += self._shown()
         turn_id = self._turn_id
         self._said, self._calls, self._results = {"assistant": [], "thought": []}, {}, {}
         self._kept = None
