@@ -3,12 +3,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from acpagent.core.live import LiveOutput
 from acpagent.core.paths import Roots
 from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.registry import Registry, builtin_tools
+
+# How long an example takes says nothing here; the first one on a fresh machine builds tables of characters.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 class Bench:
