@@ -17,8 +17,9 @@ from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.opening import preface
 from acpagent.runtime.session.services import Services
 from acpagent.runtime.session.works import Turn, TurnOutcome
+from acpagent.runtime.turn import attached
 from acpagent.runtime.turn.loop import Ended, Spending, Steering, TurnLoop
-from acpagent.runtime.turn.prompt import PromptReader, read_link
+from acpagent.runtime.turn.prompt import PromptReader
 from acpagent.runtime.turn.speaker import Speaker, new_id
 from acpagent.runtime.turn.stop import STOPS, leaves_no_trace
 from acpagent.runtime.turn.toolrun import Desk, ToolRunner
@@ -84,7 +85,8 @@ class TurnRunner:
         keep, loadout, host = self.keep, self.keep.loadout, self.host
         speaker = Speaker(turn_id, host.emit, keep.record)
         first_words = "" if keep.spoken else preface(keep.row.cwd)
-        reader = PromptReader(keep.roots, loadout.provider.sees_images, read_link, first_words)
+        open_text = attached.opener(lambda scope: self._context(scope, LiveOutput()))
+        reader = PromptReader(keep.roots, loadout.provider.sees_images, open_text, first_words)
         return TurnLoop(
             turn_id=turn_id,
             scope=turn.scope,

@@ -12,6 +12,7 @@ from acpagent.core.blocks import Block, Image, Link, Resource, Text
 from acpagent.core.events import Notice
 from acpagent.core.paths import Roots
 from acpagent.core.scope import Scope
+from acpagent.runtime.turn.attached import OpenText, may_be_text
 
 # What one linked file may add to a prompt.
 LINK_BYTES = 65536
@@ -27,12 +28,9 @@ class Heard:
 
 
 class PromptReader:
-    """Reads prompts of one session. `open_text(path, limit, scope)` gives a file's text or raises OSError; the file
-    was checked to lie inside the roots."""
+    """Reads prompts of one session. `open_text` gives the text of a file that was checked to lie inside the roots."""
 
-    def __init__(
-        self, roots: Roots, sees_images: bool, open_text: Callable[[str, int, Scope], str], preface: str = ""
-    ) -> None:
+    def __init__(self, roots: Roots, sees_images: bool, open_text: OpenText, preface: str = "") -> None:
         self._roots = roots
         self._sees_images = sees_images
         self._open_text = open_text
@@ -66,7 +64,7 @@ class PromptReader:
         """A file link is read if it lies inside the roots, percent-decoded (CONT-03); any other is only named
         (CONT-04)."""
         path = link_path(link.uri)
-        text = self._read_inside(path, scope) if path is not None else None
+        text = self._read_inside(path, scope, may_be_text) if path is not None else None
         if text is None:
             return f"[Link: {_line(link.name)} ({_line(link.uri)})]"
         return fence(link.uri, text)
@@ -76,15 +74,15 @@ class PromptReader:
         found = []
         for match in _MENTION.finditer(text):
             name = match["path"].rstrip(".,;:!?)\"'")
-            content = self._read_inside(name, scope) if name else None
+            content = self._read_inside(name, scope, os.path.isfile) if name else None
             if content is not None:
                 found.append(fence(name, content))
         return found
 
-    def _read_inside(self, path: str, scope: Scope) -> str | None:
+    def _read_inside(self, path: str, scope: Scope, fits: Callable[[str], bool]) -> str | None:
         try:
             resolved = self._roots.resolve(path)
-            if not self._roots.contains(resolved) or not os.path.isfile(resolved):
+            if not self._roots.contains(resolved) or not fits(resolved):
                 return None
             return self._open_text(resolved, LINK_BYTES, scope)
         except (OSError, ValueError):
@@ -123,14 +121,3 @@ def fence(uri: str, text: str) -> str:
 def _line(text: str) -> str:
     """A name from outside on one line, so that it cannot pass for words of the person or end a label."""
     return " ".join(text.split())
-
-
-def read_link(path: str, limit: int, scope: Scope) -> str:
-    """The start of a text file. Raises OSError for one that is not text."""
-    scope.check()
-    with open(path, "rb") as file:
-        data = file.read(limit + 1)
-    if b"\0" in data:
-        raise OSError("not a text file")
-    text = data[:limit].decode("utf-8", "replace")
-    return text if len(data) <= limit else f"{text}\n[... cut after {limit} bytes]"
