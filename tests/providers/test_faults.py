@@ -1,17 +1,73 @@
-"""Every fault of a server, before and after output, over real HTTP."""
+"""Every fault of a server, before and after output, over real HTTP and in both APIs."""
 
 from __future__ import annotations
 
 import socket
+import sys
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from acpagent.config.settings import Timeouts
-from acpagent.core.model import TextDelta
+from acpagent.core.model import AssistantMessage, ModelCall, Provider, TextDelta, ToolMessage, UserMessage
 from acpagent.providers.script import Drop, Stall
 from tests.model_server import ModelServer, Raw, Request
-from tests.providers.calling import ONCE, QUICK, Outcome, Running, ask, call, over_http
+from tests.providers.calling import APIS, ONCE, QUICK, Outcome, Running, ask, call
+from tests.providers.calling import over_http as provider_over_http
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """An answer in pieces: a text, why it stopped, that nothing follows; and the same in one piece."""
+
+    chunk: bytes
+    stop: bytes
+    done: bytes
+    error: bytes
+    whole: bytes
+
+
+SPOKEN = {
+    "openai-chat": Spoken(
+        b'data: {"choices":[{"delta":{"content":"whole"}}]}\n\n',
+        b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n',
+        b"data: [DONE]\n\n",
+        b'data: {"error":{"message":"oops","code":500}}\n\n',
+        b'{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}',
+    ),
+    "anthropic-messages": Spoken(
+        b'event: content_block_start\ndata: {"type":"content_block_start","index":0,'
+        b'"content_block":{"type":"text","text":"whole"}}\n\n',
+        b'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n',
+        b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+        b'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"oops"}}\n\n',
+        b'{"type":"message","content":[{"type":"text","text":"whole"}],"stop_reason":"end_turn"}',
+    ),
+}
+API = ""
+CHUNK, STOP, DONE, ERROR = b"<chunk>", b"<stop>", b"<done>", b"<error>"  # stand for the pieces of the API at hand
+
+
+@pytest.fixture(autouse=True, params=APIS)
+def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "API", request.param)
+
+
+def over_http(base_url: str, **options: Any) -> Provider:
+    return provider_over_http(base_url, api=API, **options)
+
+
+def in_this_api(answer: Raw) -> Raw:
+    spoken = SPOKEN[API]
+
+    def spell(piece: Any) -> Any:
+        if isinstance(piece, bytes):
+            for stand_in in ("chunk", "stop", "done", "error"):
+                piece = piece.replace(b"<%b>" % stand_in.encode(), getattr(spoken, stand_in))
+        return piece
+
+    return replace(answer, pieces=[spell(piece) for piece in answer.pieces])
 
 
 def turn(*steps: Any) -> dict[str, Any]:
@@ -25,7 +81,7 @@ def play(*steps: Any, tries: int = 4) -> tuple[Outcome, int]:
         return outcome, len(server.requests)
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 529])
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 524, 529])
 def test_a_status_that_may_pass_is_tried_again(status: int) -> None:
     outcome, requests = play({"error": {"status": status, "message": "busy", "times": 2}}, {"text": "here"})
     assert outcome.fault is None
@@ -54,6 +110,7 @@ def test_tries_are_bounded(status: int, kind: str) -> None:
         (403, "not you", "auth"),
         (402, "Insufficient Balance", "payment"),
         (429, "insufficient_quota: pay first", "payment"),
+        (400, "Your credit balance is too low to access the API", "payment"),
         (413, "too big", "too_long"),
         (400, "This model's maximum context length is 8192 tokens", "too_long"),
         (400, "the request exceeds the available context size", "too_long"),
@@ -72,6 +129,44 @@ def test_a_status_that_will_not_pass(status: int, message: str, kind: str) -> No
     assert outcome.fault.kind == kind
     assert f"HTTP {status}" in outcome.fault.message
     assert (message in outcome.fault.message) is (kind != "auth")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "tiny does not support tools",
+        '"auto" tool choice requires --enable-auto-tool-choice',
+        "No endpoints found that support tool use",
+    ],
+)
+def test_a_model_without_tools_is_told_what_to_do_about(message: str) -> None:
+    outcome, _ = play({"error": {"status": 400, "message": message}})
+    assert outcome.fault is not None
+    assert outcome.fault.message.endswith("write `tools: false` in config.yaml")
+
+
+def test_an_empty_answer_is_tried_again() -> None:
+    answers = [Raw([STOP, DONE]), Raw([CHUNK, STOP, DONE])]
+    with ModelServer(lambda request: in_this_api(answers.pop(0))) as server:
+        outcome = call(over_http(server.base_url))
+    assert (outcome.text, outcome.reason, outcome.fault) == ("whole", "stop", None)
+    assert [again.cause for again in outcome.retries] == ["the model's answer was empty"]
+
+
+def test_empty_answers_are_a_failure() -> None:
+    outcome = answer_with(Raw([STOP, DONE]), tries=4)
+    assert outcome.fault is not None
+    assert outcome.fault.message == "local/tiny: the model's answer was empty"
+    assert (outcome.reason, len(outcome.retries)) == (None, 3)
+
+
+def test_nothing_more_to_say_about_results_is_no_failure() -> None:
+    made = ModelCall("c", "ls", "{}")
+    said = (UserMessage("hi"), AssistantMessage("", calls=(made,)), ToolMessage("c", "ls", "a"))
+    with ModelServer(lambda request: in_this_api(Raw([STOP, DONE]))) as server:
+        provider = over_http(server.base_url)
+        outcome = call(provider, ask(provider, *said))
+    assert (outcome.text, outcome.reason, outcome.fault) == ("", "stop", None)
 
 
 @pytest.mark.parametrize("how", ["close", "reset", "end"])
@@ -147,13 +242,8 @@ def test_an_unknown_host() -> None:
 
 
 def answer_with(answer: Raw, tries: int = 1) -> Outcome:
-    with ModelServer(lambda request: answer) as server:
+    with ModelServer(lambda request: in_this_api(answer)) as server:
         return call(over_http(server.base_url, policy=ONCE if tries == 1 else QUICK))
-
-
-CHUNK = b'data: {"choices":[{"delta":{"content":"whole"}}]}\n\n'
-STOP = b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
-DONE = b"data: [DONE]\n\n"
 
 
 @pytest.mark.parametrize(
@@ -163,11 +253,9 @@ DONE = b"data: [DONE]\n\n"
         Raw([CHUNK, STOP]),
         Raw([CHUNK, STOP, Drop("close")]),
         Raw([CHUNK, DONE]),
-        Raw([CHUNK, DONE[:-2]]),
+        Raw([CHUNK, DONE, Drop("close")]),
         Raw([CHUNK + STOP + DONE], chunked=False),
         Raw([CHUNK, STOP, DONE, b": more\n\n", b"data: {broken\n\n"]),
-        Raw([(CHUNK + STOP + DONE).replace(b"\n", b"\r\n")]),
-        Raw([bytes([byte]) for byte in CHUNK + STOP + DONE]),
     ],
 )
 def test_an_answer_that_is_whole(answer: Raw) -> None:
@@ -175,7 +263,12 @@ def test_an_answer_that_is_whole(answer: Raw) -> None:
     assert (outcome.text, outcome.reason, outcome.fault) == ("whole", "stop", None)
 
 
-ERROR = b'data: {"error":{"message":"oops","code":500}}\n\n'
+def test_any_line_ends_and_any_pieces() -> None:
+    spoken = SPOKEN[API]
+    data = spoken.chunk + spoken.stop + spoken.done
+    for pieces in ([data.replace(b"\n", b"\r\n")], [bytes([byte]) for byte in data], [data[:-2]]):
+        outcome = answer_with(Raw(pieces))
+        assert (outcome.text, outcome.reason, outcome.fault) == ("whole", "stop", None)
 
 
 @pytest.mark.parametrize("after", [ERROR, b"data: {cut", b"data: nonsense\n\n"])
@@ -193,15 +286,14 @@ def test_what_goes_wrong_after_the_end_harms_nobody(after: bytes) -> None:
 
 
 def test_a_server_that_never_ends_its_answer_is_not_waited_for() -> None:
-    with ModelServer(lambda request: Raw([CHUNK, STOP, DONE, Stall()])) as server:
+    with ModelServer(lambda request: in_this_api(Raw([CHUNK, STOP, DONE, Stall()]))) as server:
         running = Running(over_http(server.base_url))
         assert running.end(2).reason == "stop"
         server.wait_for_hangup()
 
 
 def test_an_answer_in_one_piece() -> None:
-    body = b'{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}'
-    outcome = answer_with(Raw([body], headers={"Content-Type": "application/json"}))
+    outcome = answer_with(Raw([SPOKEN[API].whole], headers={"Content-Type": "application/json"}))
     assert (outcome.text, outcome.reason) == ("whole", "stop")
 
 
@@ -230,7 +322,7 @@ def test_an_answer_that_is_none(answer: Raw, kind: str, words: str) -> None:
 
 def test_the_request_after_a_fault_works() -> None:
     answers = iter([Raw([CHUNK, Drop("reset")]), Raw([CHUNK, STOP, DONE])])
-    with ModelServer(lambda request: next(answers)) as server:
+    with ModelServer(lambda request: in_this_api(next(answers))) as server:
         provider = over_http(server.base_url)
         assert call(provider).reason is None
         assert call(provider).reason == "stop"
@@ -252,7 +344,7 @@ def test_a_connection_outlives_an_error_answer() -> None:
 
 def test_a_connection_that_the_server_closed_meanwhile_costs_no_retry() -> None:
     def answer(request: Request) -> Raw:
-        return Raw([CHUNK, STOP, DONE], chunked=False)  # and closes
+        return in_this_api(Raw([CHUNK, STOP, DONE], chunked=False))  # and closes
 
     with ModelServer(answer) as server:
         provider = over_http(server.base_url)

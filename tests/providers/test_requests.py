@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acpagent.config.settings import ModelSettings, ProviderSettings
 from acpagent.core.blocks import Image
 from acpagent.core.model import (
     AssistantMessage,
@@ -21,8 +22,10 @@ from acpagent.core.model import (
     UserMessage,
 )
 from acpagent.providers import chat_messages, habits
-from tests.model_server import ModelServer
-from tests.providers.calling import TOOL, ask, call, over_http
+from acpagent.providers.openai_chat import OpenAIChat
+from acpagent.providers.retry import Policy
+from tests.model_server import ModelServer, Raw
+from tests.providers.calling import APIS, TOOL, ask, call, over_http
 
 HELLO = {"turns": [{"replies": [[{"text": "hello"}]], "loop": True}]}
 CLOSING = len("]}")
@@ -180,3 +183,81 @@ def test_each_body_extends_the_last() -> None:
     for shorter, longer in pairwise(bodies):
         assert longer.startswith(shorter[:-CLOSING] + b",")
         assert shorter.endswith(b"]}")
+
+
+# -- what servers want otherwise
+
+
+def asked_for(host: str, effort: str | None, name: str = "m", tools: bool = True) -> dict[str, Any]:
+    """The fields of a body that are about reasoning."""
+    model = ModelSettings("p", name)
+    settings = ProviderSettings("p", "openai-chat", f"https://{host}/v1", models={name: model})
+    provider = OpenAIChat(settings, model, None, effort, Policy())
+    listed = provider.encode_tools([TOOL] if tools else [])
+    body = json.loads(provider.spell_body(ModelRequest("", listed, provider.encode(UserMessage("hi")))))
+    return {key: body[key] for key in ("reasoning_effort", "reasoning", "thinking") if key in body}
+
+
+def test_efforts() -> None:
+    assert asked_for("127.0.0.1", "low") == {"reasoning_effort": "low"}
+    assert asked_for("127.0.0.1", None) == {}
+    assert asked_for("openrouter.ai", "low") == {"reasoning": {"effort": "low"}}
+    assert asked_for("api.deepseek.com", "max") == {"thinking": {"type": "enabled"}, "reasoning_effort": "max"}
+    assert asked_for("api.deepseek.com", "disabled") == {"thinking": {"type": "disabled"}}
+    assert asked_for("api.deepseek.com", None) == {}
+
+
+def test_models_that_take_tools_only_without_reasoning() -> None:
+    silent = {"reasoning_effort": "none"}
+    for name in ("gpt-5.6-luna", "gpt-6.1-terra"):
+        assert asked_for("api.openai.com", None, name) == silent
+        assert asked_for("api.openai.com", None, name, tools=False) == {}
+        assert asked_for("api.openai.com", "high", name) == {"reasoning_effort": "high"}
+        assert asked_for("127.0.0.1", None, name) == {}
+    assert asked_for("api.openai.com", None, "gpt-5.4-mini") == {}
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_model_without_tools(api: str) -> None:
+    made = ModelCall("c", "ls", '{"path":"x"}')
+    with ModelServer(HELLO) as server:
+        provider = over_http(server.base_url, api=api, tools=False)
+        said = (UserMessage("hi"), AssistantMessage("Sure.", calls=(made,)), ToolMessage("c", "ls", "a"))
+        assert call(provider, ask(provider, *said, tools=(TOOL,))).text == "hello"
+        body = server.requests[0].body
+    assert "tools" not in body
+    text = server.requests[0].raw.decode()
+    assert "You have no tools in this session" in text
+    assert '[Called the tool ls with {\\"path\\":\\"x\\"}]' in text
+    assert "[Result of the tool ls]\\na" in text
+    assert "tool_use" not in text
+    assert "tool_calls" not in text
+
+
+def test_what_a_server_wants_back() -> None:
+    """Pieces of reasoning details are put together; both they and what came with a call go back to the same model."""
+    function = {"name": "ls", "arguments": "{}"}
+    pieces: list[dict[str, Any]] = [
+        {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "so", "format": "f"}]},
+        {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": " be it", "signature": "s"}]},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "index": 1, "data": "xx"}]},
+        {"tool_calls": [{"index": 0, "id": "c", "function": function, "extra_content": {"g": 1}}]},
+    ]
+    chunks = [{"choices": [{"delta": piece}]} for piece in pieces]
+    stream = b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks) + b"data: [DONE]\n\n"
+    with ModelServer(lambda request: Raw([stream])) as server:
+        provider = over_http(server.base_url)
+        outcome = call(provider)
+        made = tuple(ModelCall(*one) for one in outcome.calls)
+        for name in ("local/tiny", "local/other"):
+            reply = AssistantMessage(outcome.text, "so be it", made, outcome.kept, name)
+            call(provider, ask(provider, UserMessage("hi"), reply, ToolMessage("c", "ls", "a")))
+    back, other = (request.body["messages"][2] for request in server.requests[1:])
+    assert back["reasoning_details"] == [
+        {"type": "reasoning.text", "index": 0, "text": "so be it", "format": "f", "signature": "s"},
+        {"type": "reasoning.encrypted", "index": 1, "data": "xx"},
+    ]
+    assert back["tool_calls"][0]["extra_content"] == {"g": 1}
+    assert "reasoning_content" not in back
+    assert "reasoning_details" not in other
+    assert "extra_content" not in other["tool_calls"][0]
