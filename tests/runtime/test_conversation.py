@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acpagent.core.blocks import Image, Text
-from acpagent.core.history import CallMade, Entry, Said, Tombstone, UserSaid
+from acpagent.core.history import CallMade, Entry, ReplyKept, Said, Tombstone, UserSaid
 from acpagent.core.model import AssistantMessage, Message, ModelCall, ToolMessage, UserMessage
 from acpagent.providers import chat_messages
 from acpagent.runtime.session import replay
@@ -73,6 +73,33 @@ def test_a_reply_is_one_message_and_its_results_follow() -> None:
         AssistantMessage("I look", "hm", (ModelCall("A", "read", "{}"), ModelCall("B", "read", "{}"))),
         ToolMessage("A", "read", "A"),
         ToolMessage("B", "read", "B", failed=True),
+        AssistantMessage("done"),
+    ]
+
+
+def test_what_a_model_keeps_belongs_to_the_reply_it_was_kept_with() -> None:
+    a, b = call("a"), call("b")
+    entries: list[Entry] = [
+        user("hi"),
+        Said("t", "1", "thought", "hm"),
+        ReplyKept("t", "p/m", "first"),
+        a,
+        settled(a, "A"),
+        Said("t", "2", "assistant", "pausing"),
+        ReplyKept("t", "p/m", "second"),
+        Said("t", "3", "assistant", "on"),
+        ReplyKept("t", "p/m", "third"),
+        b,
+        settled(b, "B"),
+        Said("t", "4", "assistant", "done"),
+    ]
+    assert conversation(entries).messages() == [
+        UserMessage("hi"),
+        AssistantMessage("", "hm", (ModelCall("A", "read", "{}"),), "first", "p/m"),
+        ToolMessage("A", "read", "A"),
+        AssistantMessage("pausing", "", (), "second", "p/m"),
+        AssistantMessage("on", "", (ModelCall("B", "read", "{}"),), "third", "p/m"),
+        ToolMessage("B", "read", "B"),
         AssistantMessage("done"),
     ]
 

@@ -15,7 +15,7 @@ import pytest
 
 from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.session import Session
-from acpagent.runtime.session.works import Opened, Opening, Outcome, PromptRequest, Teardown, Turn, Work
+from acpagent.runtime.session.works import Opened, Opening, Outcome, Teardown, Turn, Work
 from tests.runtime.stage import DEADLINE, Answered, OnPurpose, Stage
 
 FIRST_SEED = int(os.environ.get("ACPAGENT_TEST_SEED", "0"))
@@ -352,23 +352,29 @@ def test_an_installation_that_breaks_its_promise_wedges_nothing() -> None:
 
 
 class Starved(Session):
-    """A session for which no thread can be started while `starving`."""
+    """A session for which no thread can be started while `starving`; `meanwhile` happens just before it fails."""
 
     starving = False
+    meanwhile: Callable[[], None] | None = None
 
     def _claim_worker(self) -> threading.Thread | None:
         worker = super()._claim_worker()
         if worker is not None and self.starving:
-            self._worker = worker = spent_thread()
+            self._worker = worker = Unstartable(self.meanwhile)
         return worker
 
 
-def spent_thread() -> threading.Thread:
-    """A thread that raises RuntimeError when it is started, like one the system has no room for."""
-    thread = threading.Thread(target=lambda: None)
-    thread.start()
-    thread.join()
-    return thread
+class Unstartable(threading.Thread):
+    """A thread that the system has no room for."""
+
+    def __init__(self, meanwhile: Callable[[], None] | None) -> None:
+        super().__init__()
+        self._meanwhile = meanwhile
+
+    def start(self) -> None:
+        if self._meanwhile is not None:
+            self._meanwhile()
+        raise RuntimeError("can't start new thread")
 
 
 class StarvedStage(Stage):
@@ -397,11 +403,26 @@ def test_a_thread_that_cannot_start_is_work_that_failed() -> None:
 def test_an_opening_whose_thread_cannot_start_fails() -> None:
     stage = StarvedStage()
     assert isinstance(stage.session, Starved)
-    stage.session.starving = True
-    waiting = stage.reply("prompt")
-    with stage.session.lock:
-        stage.session.machine.record.waiting = PromptRequest((), waiting)
+    waiting: list[Answered] = []
+    stage.session.starving, stage.session.meanwhile = True, lambda: waiting.append(stage.prompt())
     stage.session.start()
-    assert [stage.replies[0].answer, waiting.answer] == ["-32603", "-32002"]
+    assert [stage.replies[0].answer, waiting[0].answer] == ["-32603", "-32002"]
     assert not stage.session.is_open
+    stage.check()
+
+
+def test_what_waits_for_a_thread_that_cannot_start_gets_another() -> None:
+    stage = opened(StarvedStage())
+    session, waiting, configured = stage.session, list[Answered](), stage.reply("configure")
+    assert isinstance(session, Starved)
+
+    def meanwhile() -> None:
+        waiting.append(stage.prompt())
+        session.starving = False
+
+    session.starving, session.meanwhile = True, meanwhile
+    session.configure("model", "b", configured)
+    assert configured.answer == "-32603"
+    assert waiting[0].wait() == "end_turn"
+    stage.rest()
     stage.check()
