@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,6 +43,8 @@ class Flags:
 class Assembly:
     """One process's services. Making it reads the configuration and opens nothing.
 
+    Owns `_reading`, a leaf lock over reading the configuration again.
+
     Raises `OurFault` for a configuration that cannot be used.
     """
 
@@ -53,6 +57,8 @@ class Assembly:
     ) -> None:
         self._home = home
         self._flags = flags
+        self._reading = threading.Lock()
+        self._stamp = _stamp(home)
         self._settings, defaults = _read(home, flags)
         self._sent: dict[str, Secret | None] = {}  # the key that each provider got last
         self._tools = Registry(builtin_tools()).tools()
@@ -94,12 +100,15 @@ class Assembly:
             self.services.leases.close()  # else writes are still queued, and the end of the process frees the leases
 
     def _refresh(self) -> None:
-        """Read the configuration again as long as it names no model: writing it is then enough (AUTH-04)."""
-        if self._settings.models:
-            return
-        self._settings, self.services.defaults = _read(self._home, self._flags)
-        self.services.limits = _limits(self._settings)
-        self.services.hidden_env = _hidden_env(self._settings)
+        """Read the configuration again if it has changed: what is written now, the next session has (AUTH-04)."""
+        with self._reading:
+            stamp = _stamp(self._home)
+            if stamp == self._stamp:
+                return
+            self._settings, self.services.defaults = _read(self._home, self._flags)
+            self._stamp = stamp
+            self.services.limits = _limits(self._settings)
+            self.services.hidden_env |= _hidden_env(self._settings)
 
     def _provider(self, model: ModelSettings) -> ProviderSettings:
         return self._settings.providers[model.provider]
@@ -159,6 +168,15 @@ def _read(home: str, flags: Flags) -> tuple[Settings, dict[str, str]]:
         raise OurFault(f"the configuration cannot be used: {error.problems[0]}") from None
     except UnknownModel as unknown:
         raise OurFault(f"--model: {unknown}") from None
+
+
+def _stamp(home: str) -> tuple[int, ...] | None:
+    """What changes with config.yaml; None if there is none."""
+    try:
+        found = os.stat(locate.config_file(home))
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _limits(configured: Settings) -> Limits:

@@ -151,7 +151,8 @@ def _say_what_is_done(terminal: Terminal, home: str, choice: Choice) -> None:
     elif key is not None and os.environ.get(choice.variable or "", "").strip() == key.reveal():
         terminal.line(f"{done} The key comes from ${choice.variable}, which your editor must have, too.")
     what = "is what sessions start with" if choice.is_default else "can be used"
-    terminal.line(f"{done} {choice.name}/{choice.model} {what}; the settings are in {short_path(locate.config_file(home))}")
+    config = short_path(locate.config_file(home))
+    terminal.line(f"{done} {choice.name}/{choice.model} {what}; the settings are in {config}")
     if choice.key is not None and other_key_in(choice.variable, choice.key):
         text = f"! ${choice.variable} holds another key here, and wins over the stored one wherever it is set."
         terminal.line(text, "yellow")

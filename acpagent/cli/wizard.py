@@ -47,7 +47,7 @@ class Wizard:
         choice = self._choice
         if not choice.name:
             self._provider()
-        if choice.key is None and not (choice.is_preset and not choice.needs_key):
+        if choice.key is None and (choice.variable or not self._is_keyless(choice.name)):
             self._key()
         while not self._listed():
             pass
@@ -76,6 +76,11 @@ class Wizard:
 
     def _is_own(self, name: str, presets: Mapping[str, Any]) -> bool:
         return name not in presets and self._known.providers[name].base_url is not None
+
+    def _is_keyless(self, name: str) -> bool:
+        """Whether it is known of a server that it usually takes no key."""
+        preset = known_providers().get(name)
+        return preset is not None and "api_key_env" not in preset
 
     def _about(self, name: str, preset: Mapping[str, Any]) -> str:
         there = self._known.providers.get(name)
@@ -175,7 +180,7 @@ class Wizard:
         if not names:
             self._choice.model = self._asker.line("Model, by the name that the server knows it under")
             return
-        shown = names
+        shown, listed = names, [offer.name for offer in self._choice.listing.offers]
         while self._choice.model is None:
             self._show(shown, len(names))
             answer = self._asker.line("Model: number, name, or part of a name", "1")
@@ -183,11 +188,11 @@ class Wizard:
             narrower = [name for name in names if answer.lower() in name.lower()]
             if 0 <= place < len(shown):
                 self._choice.model = shown[place]
-            elif answer in names or answer in (offer.name for offer in self._choice.listing.offers):
+            elif answer in names or answer in listed:
                 self._choice.model = answer
             elif narrower:
                 shown = narrower
-            elif self._asker.yes(f"The server lists no {answer}. Take it all the same?", False):
+            elif not listed or self._asker.yes(f"The server lists no {answer}. Take it all the same?", False):
                 self._choice.model = answer
 
     def _show(self, names: list[str], of: int) -> None:

@@ -229,11 +229,12 @@ def _rows(body: Any) -> list[Any] | None:
 
 
 def _offers(body: Any) -> list[Offer]:
-    offers = {}
+    offers: dict[str, Offer] = {}
     for row in _rows(body) or ():
         name = row.get("id", row.get("name")) if isinstance(row, Mapping) else row
         if isinstance(name, str) and name.strip() and name.isprintable():
-            offers[name] = Offer(name, _window(row), _sees(row)) if isinstance(row, Mapping) else Offer(name)
+            told = (_window(row), _sees(row)) if isinstance(row, Mapping) else ()
+            offers.setdefault(name, Offer(name, *told))
     return list(offers.values())
 
 

@@ -1,4 +1,4 @@
-"""A model server on loopback as `setup` and `doctor` meet them: it lists models, wants a key or not, is slow or wrong."""
+"""A model server on loopback as `setup` and `doctor` meet them: with a list or without, wanting a key or not, wrong."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ WRONG = "sk-canary-wrong-0815"
 
 
 class Catalogue:
-    """`models` are listed at `/v1/models`, None for no list. `key`: what the chat wants; `list_key`: what the list
-    wants, by default the same. `silent`: connections are taken and never answered. `refusal`: the status of every
-    chat. `broken`: what the server says is no JSON."""
+    """`models` are listed at `/v1/models`, None for no list. `key`: what it wants, for the list too unless that is
+    `public_list`. `silent`: connections are taken and never answered. `refusal`: the status of every chat. `page`: it
+    is some other web server."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class Catalogue:
         self.bodies: list[Any] = []
         self.closing = threading.Event()
         self.silent = silent
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._http.daemon_threads = True
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.owner = self
         self.port: int = self._http.server_address[1]
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), name="catalogue")
         self._thread.start()
@@ -56,53 +56,58 @@ class Catalogue:
         self._http.server_close()
 
 
-def _handler(owner: Catalogue) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    owner: Catalogue
 
-        def do_GET(self) -> None:
-            owner.asked.append(("GET", self.path))
-            if owner.silent:
-                owner.closing.wait()
-                self.close_connection = True
-            elif owner.page:
-                self.answer(200, b"<html>hello</html>", "text/html")
-            elif self.path != "/v1/models" or owner.models is None:
-                self.say(404, {"error": {"message": f"no {self.path} here"}})
-            elif owner.public_list or self.has_key():
-                rows = [{"id": model, "object": "model"} if isinstance(model, str) else model for model in owner.models]
-                self.say(200, {"object": "list", "data": rows})
 
-        def do_POST(self) -> None:
-            owner.asked.append(("POST", self.path))
-            owner.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            if self.path != "/v1/chat/completions":
-                self.say(404, {"error": {"message": f"no {self.path} here"}})
-            elif owner.refusal:
-                self.say(owner.refusal, {"error": {"message": "I would rather not"}})
-            elif self.has_key():
-                pieces = ({"delta": {"content": "H"}}, {"delta": {}, "finish_reason": "length"})
-                events = "".join(f"data: {json.dumps({'choices': [{'index': 0, **piece}]})}\n\n" for piece in pieces)
-                self.answer(200, f"{events}data: [DONE]\n\n".encode(), "text/event-stream")
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Http
 
-        def has_key(self) -> bool:
-            given = self.headers.get("Authorization", "")
-            if owner.key is None or given == f"Bearer {owner.key}":
-                return True
-            self.say(401, {"error": {"message": f"Incorrect API key provided: {given}"}})
-            return False
+    def do_GET(self) -> None:
+        owner = self.server.owner
+        owner.asked.append(("GET", self.path))
+        if owner.silent:
+            owner.closing.wait()
+            self.close_connection = True
+        elif owner.page:
+            self.answer(200, b"<html>hello</html>", "text/html")
+        elif self.path != "/v1/models" or owner.models is None:
+            self.say(404, {"error": {"message": f"no {self.path} here"}})
+        elif owner.public_list or self.has_key():
+            rows = [{"id": model, "object": "model"} if isinstance(model, str) else model for model in owner.models]
+            self.say(200, {"object": "list", "data": rows})
 
-        def say(self, status: int, value: Any) -> None:
-            self.answer(status, json.dumps(value).encode(), "application/json")
+    def do_POST(self) -> None:
+        owner = self.server.owner
+        owner.asked.append(("POST", self.path))
+        owner.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        if self.path != "/v1/chat/completions":
+            self.say(404, {"error": {"message": f"no {self.path} here"}})
+        elif owner.refusal:
+            self.say(owner.refusal, {"error": {"message": "I would rather not"}})
+        elif self.has_key():
+            pieces = ({"delta": {"content": "H"}}, {"delta": {}, "finish_reason": "length"})
+            events = "".join(f"data: {json.dumps({'choices': [{'index': 0, **piece}]})}\n\n" for piece in pieces)
+            self.answer(200, f"{events}data: [DONE]\n\n".encode(), "text/event-stream")
 
-        def answer(self, status: int, body: bytes, kind: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def has_key(self) -> bool:
+        given, key = self.headers.get("Authorization", ""), self.server.owner.key
+        if key is None or given == f"Bearer {key}":
+            return True
+        self.say(401, {"error": {"message": f"Incorrect API key provided: {given}"}})
+        return False
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
+    def say(self, status: int, value: Any) -> None:
+        self.answer(status, json.dumps(value).encode(), "application/json")
 
-    return Handler
+    def answer(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: what was asked is in `Catalogue.asked`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
+_STYLES = re.compile(r"\x1b\[[0-9;]*m")
 CTRL_C, CTRL_D = "\x03", "\x04"
 
 
@@ -38,12 +40,15 @@ def call(
 
 
 class Terminal:
-    """`acpagent` in a pseudo-terminal of 90 columns. Use as a context manager; what it leaves is killed."""
+    """`acpagent` in a pseudo-terminal of 90 columns. Use as a context manager; what it leaves is killed. `seen`
+    is without styles, `everything` is all that was ever shown."""
 
-    def __init__(self, words: Sequence[str], env: Mapping[str, str], cwd: str | os.PathLike[str]) -> None:
-        self.seen = ""
+    def __init__(
+        self, words: Sequence[str], env: Mapping[str, str], cwd: str | os.PathLike[str], term: str = "xterm"
+    ) -> None:
+        self.seen = self.everything = ""
         self._master, slave = pty.openpty()
-        environment = {**env, "TERM": "xterm", "COLUMNS": "90"}
+        environment = {**env, "TERM": term, "COLUMNS": "90"}
         self.process = subprocess.Popen(
             [sys.executable, "-c", _IN_TERMINAL, *ACPAGENT, *words],
             env=environment, cwd=cwd, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
@@ -84,4 +89,6 @@ class Terminal:
                 if not data:
                     assert what == "no end", f"{what}\n{self.seen}"
                     return
-                self.seen += data.decode("utf-8", "replace").replace("\r\n", "\n")
+                shown = data.decode("utf-8", "replace").replace("\r\n", "\n")
+                self.seen = _STYLES.sub("", self.seen + shown)
+                self.everything += shown

@@ -21,7 +21,7 @@ def at(base_url: str, api: str = "openai-chat") -> ProviderSettings:
 
 def refused(base_url: str, key: str | None = None, seconds: float = 5) -> ProviderFault:
     with pytest.raises(ProviderFault) as caught:
-        probe.list_models(at(base_url), key and Secret(key), seconds)
+        probe.list_models(at(base_url), Secret(key) if key else None, seconds)
     if key:
         assert key not in "".join(traceback.format_exception(caught.value))
     return caught.value
@@ -139,7 +139,7 @@ class TestSpeaking:
     """A call of one token."""
 
     def speak(self, server: Catalogue, key: str | None = None) -> None:
-        probe.speak(at(server.base_url), ModelSettings("local", "small"), key and Secret(key), 5)
+        probe.speak(at(server.base_url), ModelSettings("local", "small"), Secret(key) if key else None, 5)
 
     def test_is_as_short_as_can_be(self) -> None:
         with Catalogue(key=KEY) as server:
