@@ -28,6 +28,11 @@ def test_a_providers_failure_is_an_error_with_cause_and_remedy(kind: str) -> Non
         assert fault.data == {"kind": kind, "details": "the model said no"}
 
 
+def test_a_remedy_is_told_once() -> None:
+    said = "no key was accepted; set KEY or run `acpagent setup`"
+    assert provider_fault(ProviderFault("auth", said)).message == said
+
+
 @pytest.mark.parametrize(
     ("stop", "fault", "expected"),
     [

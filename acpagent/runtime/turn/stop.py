@@ -21,7 +21,7 @@ STOPS: dict[End, Stop] = {
 
 # What a person can do about a provider's failure, by its kind.
 _REMEDIES: dict[str, str] = {
-    "auth": "check the key of the provider",
+    "auth": "run `acpagent setup`",
     "payment": "check the account's balance at the provider",
     "too_long": "the conversation no longer fits the model; start a new session or pick a larger model",
     "rate": "wait a little and send the prompt again",
@@ -33,7 +33,8 @@ _REMEDIES: dict[str, str] = {
 
 def provider_fault(fault: ProviderFault) -> Fault:
     """A provider's failure as the answer to the prompt; never a silent end (TURN-10, AUTH-15)."""
-    message = f"{fault.message}; {_REMEDIES[fault.kind]}"
+    remedy = _REMEDIES[fault.kind]
+    message = fault.message if remedy in fault.message else f"{fault.message}; {remedy}"
     if fault.kind == "auth":
         return TheirFault(codes.AUTH_REQUIRED, message)
     return OurFault(message, {"kind": fault.kind, "details": fault.message})
