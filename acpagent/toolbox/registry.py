@@ -12,6 +12,7 @@ from acpagent.toolbox import arguments
 from acpagent.toolbox.edit import EditFile
 from acpagent.toolbox.find import Glob
 from acpagent.toolbox.listing import ListDir
+from acpagent.toolbox.multi_edit import MultiEdit
 from acpagent.toolbox.read import ReadFile
 from acpagent.toolbox.search import Grep
 from acpagent.toolbox.shell import Bash
@@ -21,7 +22,7 @@ from acpagent.toolbox.write import WriteFile
 
 def builtin_tools() -> list[Tool]:
     """New instances of the tools that need nothing but a context."""
-    return [ReadFile(), WriteFile(), EditFile(), ListDir(), Glob(), Grep(), Bash(), TodoWrite()]
+    return [ReadFile(), WriteFile(), EditFile(), MultiEdit(), ListDir(), Glob(), Grep(), Bash(), TodoWrite()]
 
 
 class Registry:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from acpagent.core import files
 from acpagent.core.toolcalls import Diff, Effect, Location, ToolRefusal
-from acpagent.toolbox.edit import _found, _narrowed
+from acpagent.toolbox import passages
 
 
 def test_one_passage(bench):
@@ -104,8 +104,7 @@ def test_an_edit_is_the_replacement_in_text_and_keeps_other_lines(lines, ends, d
     old = file.text[start : data.draw(st.integers(start, len(file.text)))]
     if not old or old == new:
         return
-    spans = _found(file.text, old, new, "a", replace_all=True)
-    edited = file.replaced(*_narrowed(spans, old, new))
+    edited, spans = passages.replaced(file, "a", old, new, replace_all=True)
     assert edited.replace("\r\n", "\n") == file.text.replace(old, new)
     before = file.text[: spans[0][0]].count("\n")
     assert edited.splitlines(keepends=True)[:before] == raw.splitlines(keepends=True)[:before]
