@@ -44,6 +44,7 @@ class Agent:
         environment = {**(os.environ if env is None else env), **self._mark}
         self.process = Process(command, cwd=None if cwd is None else os.fspath(cwd), env=environment)
         self._changed = threading.Condition()
+        self._sending = threading.Lock()  # whole messages, whichever thread sends them
         self._may_read = threading.Event()
         self._may_read.set()
         self._last_id = 0
@@ -58,11 +59,12 @@ class Agent:
 
     def send_raw(self, data: bytes) -> None:
         """Write bytes as they are."""
-        with self._changed:
-            self.transcript.sent(data)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self.process.write_fd, view) :]
+        with self._sending:
+            with self._changed:
+                self.transcript.sent(data)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self.process.write_fd, view) :]
 
     def send(self, *messages: Message) -> None:
         """Write messages, all in one go."""
@@ -150,9 +152,18 @@ class Agent:
         found: Message = self.wait_until(lambda _: self._untaken(method), f"the request {method}", timeout)
         return found
 
-    def _untaken(self, method: str) -> Message | None:
+    def next_event(self, id: int, methods: Sequence[str], timeout: float = 0) -> Message:
+        """Wait for the agent's next request of one of these methods, or else for the response to a request of ours."""
+
+        def either(_: list[Message]) -> Message | None:
+            return self._untaken(*methods) or self._answer(id)
+
+        found: Message = self.wait_until(either, f"the response to request {id}", timeout)
+        return found
+
+    def _untaken(self, *methods: str) -> Message | None:
         for index, message in enumerate(self.transcript.requests):
-            if message["method"] == method and index not in self._taken:
+            if message["method"] in methods and index not in self._taken:
                 self._taken.add(index)
                 return message
         return None
@@ -225,18 +236,11 @@ class Agent:
         """
         since = len(self.messages)
         id = self.start_prompt(session_id, content)
-        while "method" in (message := self._answer_or_question(id, timeout)):
+        while "method" in (message := self.next_event(id, ["session/request_permission"], timeout)):
             assert permission is not None, f"asked: {message}"
             self.decide(message, permission(message) if callable(permission) else permission)
         end = self.transcript.responses[id_key(id)]
         return updates_in(self.messages[since:end], session_id), message
-
-    def _answer_or_question(self, id: int, timeout: float) -> Message:
-        def either(_: list[Message]) -> Message | None:
-            return self._untaken("session/request_permission") or self._answer(id)
-
-        found: Message = self.wait_until(either, f"the response to prompt {id}", timeout)
-        return found
 
     # -- the end
 
