@@ -34,11 +34,24 @@ class Home:
         """Write config.yaml (JSON is YAML)."""
         (self.path / "config.yaml").write_text(json.dumps(config, indent=2))
 
-    def use_server(self, base_url: str, model: Mapping[str, Any] | None = None, **config: Any) -> None:
-        """Configure an OpenAI-style model at `base_url`, with no key. `config` adds top-level settings."""
+    def use_server(
+        self,
+        base_url: str,
+        model: Mapping[str, Any] | None = None,
+        *,
+        dialect: str | None = None,
+        provider: Mapping[str, Any] | None = None,
+        **config: Any,
+    ) -> None:
+        """Configure a model at `base_url`, with no key.
+
+        `dialect` is the API it is spoken to in: by default that of `ACPAGENT_TEST_API`, with which whole test files can
+        be run in another, else chat completions. `provider` adds settings of the provider, `config` top-level ones.
+        """
         models = {"tiny": {"context_window": 32768, "max_output_tokens": 4096, **(model or {})}}
-        provider = {"api": "openai-chat", "base_url": base_url, "models": models}
-        self.configure({"default_model": "local/tiny", "providers": {"local": provider}} | config)
+        api = dialect or os.environ.get("ACPAGENT_TEST_API", "openai-chat")
+        local = {"api": api, "base_url": base_url, "models": models, **(provider or {})}
+        self.configure({"default_model": "local/tiny", "providers": {"local": local}} | config)
 
     def use_script(self, script: str | Sequence[Any] | Mapping[str, Any], **config: Any) -> None:
         """Configure the scripted model: a shipped script's name, a path, or the script itself."""

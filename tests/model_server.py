@@ -290,6 +290,8 @@ class Stream:
                     self._fail(beat)
                     return
                 case Wait() | Drop() | Stall():
+                    if isinstance(beat, Drop) and beat.how == "end":  # in good order, headers and all
+                        self.begin()
                     if not self._handler.pass_time(beat):
                         return
                 case UsageReport(usage):

@@ -13,7 +13,7 @@ from acpagent.config.settings import Timeouts
 from acpagent.core.model import UserMessage
 from acpagent.core.scope import Scope
 from tests.model_server import ModelServer
-from tests.providers.calling import Running, ask, call, over_http
+from tests.providers.calling import APIS, Running, ask, call, over_http
 
 BOUND = 0.5  # seconds; milliseconds on an idle machine, and the read timeout is ten times that
 
@@ -33,9 +33,10 @@ def ends_at_once(running: Running) -> None:
     assert outcome.fault is None
 
 
-def test_before_the_headers() -> None:
+@pytest.mark.parametrize("api", APIS)
+def test_before_the_headers(api: str) -> None:
     with ModelServer(stalling()) as server:
-        provider = over_http(server.base_url)
+        provider = over_http(server.base_url, api=api)
         running = Running(provider)
         server.wait_for_request()
         ends_at_once(running)
@@ -43,9 +44,10 @@ def test_before_the_headers() -> None:
         assert call(provider).text == "here"
 
 
-def test_after_the_headers() -> None:
+@pytest.mark.parametrize("api", APIS)
+def test_after_the_headers(api: str) -> None:
     with ModelServer(stalling({"text": "half a"})) as server:
-        provider = over_http(server.base_url)
+        provider = over_http(server.base_url, api=api)
         running = Running(provider)
         running.wait_for_batch()
         ends_at_once(running)

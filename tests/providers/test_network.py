@@ -45,7 +45,10 @@ def test_loopback_bypasses_proxies(name: str, proxy: ModelServer, monkeypatch: p
 def test_other_hosts_go_through_the_proxy(proxy: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
     assert call(over_http("http://models.invalid/v1")).text == "ok"
+    call(over_http("http://models.invalid/v1", api="anthropic-messages", key=KEY, policy=ONCE))
     assert proxy.requests[0].path == "http://models.invalid/v1/chat/completions"
+    assert proxy.requests[1].path == "http://models.invalid/v1/messages"
+    assert proxy.requests[1].headers["x-api-key"] == KEY
 
 
 def test_no_proxy_is_heeded(proxy: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

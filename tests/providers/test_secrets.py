@@ -20,7 +20,7 @@ from acpagent.core.scope import Scope
 from acpagent.providers import base
 from acpagent.providers.failures import SHOWN, Scrubber
 from tests.model_server import ModelServer, Raw, Request
-from tests.providers.calling import KEY, ONCE, ask, call, over_http
+from tests.providers.calling import APIS, KEY, ONCE, ask, call, over_http
 
 OK = Raw([b'data: {"choices":[{"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\n'])
 
@@ -102,11 +102,11 @@ def test_a_key_that_cannot_be_read(server: ModelServer) -> None:
     assert "credentials.yaml:3" in outcome.fault.message
 
 
-def told(value: Any, status: int) -> ProviderFault:
+def told(value: Any, status: int, api: str) -> ProviderFault:
     """The fault for an answer of this status and body, with the key and a secret header in the settings."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
     with ModelServer(lambda request: Raw([body], status, {})) as server:
-        provider = over_http(server.base_url, key=KEY, headers={"X-Pass": "open-sesame"}, policy=ONCE)
+        provider = over_http(server.base_url, api=api, key=KEY, headers={"X-Pass": "open-sesame"}, policy=ONCE)
         with pytest.raises(ProviderFault) as fault:
             list(provider.stream(ask(provider), Scope()))
     shown = "".join(traceback.format_exception(fault.value)) + repr(fault.value) + repr(vars(provider))
@@ -114,6 +114,7 @@ def told(value: Any, status: int) -> ProviderFault:
     return fault.value
 
 
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("status", [307, 400, 401, 402, 403, 404, 413, 422, 429, 500, 503, 529])
 @pytest.mark.parametrize(
     "body",
@@ -125,8 +126,8 @@ def told(value: Any, status: int) -> ProviderFault:
         ("x" * 290 + KEY).encode(),
     ],
 )
-def test_no_error_holds_the_key(status: int, body: Any) -> None:
-    message = told(body, status).message
+def test_no_error_holds_the_key(status: int, body: Any, api: str) -> None:
+    message = told(body, status, api).message
     for start in range(len(KEY) - 8):
         assert KEY[start : start + 8] not in message
     assert "open-sesame" not in message

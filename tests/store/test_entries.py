@@ -15,6 +15,7 @@ from acpagent.core.history import (
     CallSettled,
     Entry,
     PlanSet,
+    ReplyKept,
     Said,
     Told,
     Tombstone,
@@ -61,6 +62,8 @@ def test_every_kind_comes_back_as_it_was(store: Store, session: str) -> None:
         *turn(1),
         PlanSet("t", (PlanEntry("do it", "high", "in_progress"),)),
         UsageSet("t", 10, 100, 0.5, "EUR"),
+        UsageSet("t", 10, 100, None, "USD", estimated=True),
+        ReplyKept("t", "p/m", '[["thinking","so","sig"]]'),
         Told("t", "warning", "retrying", {"seconds": 2}),
         Tombstone("t"),
     ]
