@@ -204,3 +204,26 @@ def test_CAN_17_CAN_18_CAN_19_cancelling_the_prompts_request(
     one.notify("$/cancel_request", {"requestId": prompt})
     assert_cancelled(one.response(prompt))
     assert_usable(one, session)
+
+
+def test_CAN_05_calls_that_were_not_started_are_settled_and_load_as_they_were_shown(
+    agent: StartAgent, home: Home, workspace: Path
+) -> None:
+    read = {"call": {"tool": "read_file", "args": {"path": "README.md"}}}
+    home.use_script({"turns": [{"replies": [[{"call": EDIT}, read, {"call": SLEEP}], [{"text": "never"}]]}]})
+    one = agent()
+    session = one.new_session(workspace)
+    prompt = one.start_prompt(session, "go")
+    one.expect_request("session/request_permission")
+    cancel(one, session)
+    assert_cancelled(one.response(prompt))
+    shown = final_calls(one.updates(session))
+    assert [status for _, status in shown] == ["failed"] * 3
+    one.call("session/close", {"sessionId": session})
+    since = len(one.messages)
+    one.call("session/load", {"sessionId": session, "cwd": str(workspace), "mcpServers": []})
+    assert final_calls(one.updates(session, since)) == shown
+
+
+def final_calls(updates) -> list[tuple[str, str]]:
+    return [(u["toolCallId"], u["status"]) for u in updates if u.get("status") in ("completed", "failed")]

@@ -132,6 +132,7 @@ class SessionCrew:
         def install() -> None:
             keep.roots = keep.gate.roots = roots
             keep.writer.change(directories=opening.directories)
+            self._session.host.emit(self.controls(self._session.machine.record.requested()))
 
         return Opened(install=install)
 
@@ -164,6 +165,7 @@ class SessionCrew:
 
     def _swap(self, loadout: Loadout) -> None:
         keep = self._keep()
+        keep.loadout.provider.close()
         keep.loadout = loadout
         keep.conversation.rebind(loadout.provider)
         self._save_settings(model=loadout.model)
@@ -173,7 +175,8 @@ class SessionCrew:
         try:
             if self.keep is not None:
                 self.keep.loadout.provider.close()
-                self.keep.journal.commit(TEARDOWN_SECONDS)
+                if not teardown.erase:
+                    self.keep.journal.commit(TEARDOWN_SECONDS)
             if teardown.erase:
                 self._services.leases.take(self._session.id)  # ours already, unless teardown runs again to erase
                 self._services.store.apply(sessions.erase(self._session.id))

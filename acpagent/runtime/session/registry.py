@@ -41,9 +41,11 @@ class Registry:
         """Open a session: a new one under an id of `mint_id`, a stored one, or a live one again."""
         session = self.get(session_id)
         if session is not None:
-            session.reopen(opening)
-        else:
-            self._begin(session_id, opening)
+            with session.lock:  # so that it is not closed between the look and the verb
+                if session.machine.state_id != "closed":
+                    session.reopen(opening)
+                    return
+        self._begin(session_id, opening)
 
     def get(self, session_id: str) -> Session | None:
         """The session if it was opened here and is not closed since."""

@@ -6,10 +6,11 @@ Knows a provider, a tool runner, a history and a host; never a session.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from acpagent.core.blocks import Block
+from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Event, Notice, Usage, UsageChanged
 from acpagent.core.faults import Fault
 from acpagent.core.history import Entry, ReplyKept, TurnClosed, UsageSet, UserSaid
@@ -72,6 +73,7 @@ class TurnLoop:
         self._conversation, self._record, self._provider = conversation, record, provider
         self._prefix, self._tools, self._speaker = prefix, tools, speaker
         self._reader, self._steering, self._spending, self._limit = reader, steering, spending, limit
+        self._unheard: deque[tuple[Block, ...]] = deque()
 
     def run(self, blocks: Sequence[Block]) -> Ended:
         """Work on the prompt. Raises `Fault` of ours only; every way of ending is in the returned value."""
@@ -97,16 +99,22 @@ class TurnLoop:
                 steers = self._steering.take()
             elif not (steers := self._steering.take_or_seal()):
                 return "finished"
-            for blocks in steers:
-                self._hear(blocks, steer=True)
+            self._unheard.extend(steers)
+            while self._unheard:
+                self._hear(self._unheard.popleft(), steer=True)
         return "rounds"
 
     def _hear(self, blocks: Sequence[Block], steer: bool) -> None:
-        """What the person said, as the model will read it. Steers at one boundary are appended in order."""
-        heard = self._reader.read(blocks, self._scope)
+        """What the person said, as the model will read it. Steers at one boundary are appended in order. A cancel
+        while links are read leaves the person's words (CAN-16)."""
+        text = " ".join(block.text for block in blocks if isinstance(block, Text))
+        try:
+            heard = self._reader.read(blocks, self._scope)
+            text = heard.text
+        finally:
+            self._record(UserSaid(self._turn_id, new_id("msg"), tuple(blocks), text, steer))
         for notice in heard.notices:
             self._speaker.tell(notice)
-        self._record(UserSaid(self._turn_id, new_id("msg"), tuple(blocks), heard.text, steer))
 
     def _ask_model(self) -> ModelReply:
         request = ModelRequest(*self._prefix, self._conversation.fragments())
@@ -143,7 +151,7 @@ class TurnLoop:
 
     def close(self, ended: Ended, leftovers: Sequence[tuple[Block, ...]]) -> TurnClosed:
         """The turn's last entry. Guidance that came too late is shown and kept, never dropped."""
-        for blocks in leftovers:
+        for blocks in (*self._unheard, *leftovers):
             words = " ".join(getattr(block, "text", None) or "[attachment]" for block in blocks)
             self._speaker.tell(Notice("warning", "steer_unused", {"text": words}))
         stop = None if ended.fault else STOPS[ended.end]

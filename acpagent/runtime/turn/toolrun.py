@@ -93,11 +93,12 @@ class ToolRunner:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._open: list[Running] = []
+        self._unannounced: list[CallMade] = []
 
     def run(self, calls: Sequence[ModelCall], round_number: int) -> None:
         """Settle every call of a reply, in order; neighbours that only read run side by side.
 
-        Whatever is raised, every announced call is settled first (CAN-05, TOOL-06): `Cancelled` or a `Fault`.
+        Whatever is raised, `Cancelled` or a `Fault`, every call is settled first (CAN-05, TOOL-06).
         """
         desk = self._desk
         made = [
@@ -106,6 +107,7 @@ class ToolRunner:
         ]
         for entry in made:
             desk.record(entry)
+        self._unannounced = list(made)
         try:
             for batch in self._batches(made):
                 desk.check_store()
@@ -138,12 +140,7 @@ class ToolRunner:
     def _announce(self, made: CallMade) -> Running:
         """Tell the person of the call before anything runs (TOOL-01), with what it would do."""
         arguments, problem = parse_arguments(made.arguments)
-        call = ToolCall(made.call_id, made.name, made.name or "unknown tool", "other", "pending", arguments)
-        running = Running(call, made, self._desk.find_tool(made.name))
-        live = LiveOutput(lambda: self._mark_dirty(running))
-        running.context = self._desk.make_context(self._desk.scope, live)
-        running.context.show = lambda content: self._show(running, content)
-        self._open.append(running)
+        running = self._present(made, arguments)
         if running.tool is None:
             problem = f"There is no tool named {made.name!r}."
         if problem is None:
@@ -151,6 +148,17 @@ class ToolRunner:
         self._emit(running)
         if problem is not None:
             self._settle(running, ToolResult(problem, failed=True))
+        return running
+
+    def _present(self, made: CallMade, arguments: Any) -> Running:
+        """The call as one that is worked on, and that must be settled."""
+        call = ToolCall(made.call_id, made.name, made.name or "unknown tool", "other", "pending", arguments)
+        running = Running(call, made, self._desk.find_tool(made.name))
+        live = LiveOutput(lambda: self._mark_dirty(running))
+        running.context = self._desk.make_context(self._desk.scope, live)
+        running.context.show = lambda content: self._show(running, content)
+        self._unannounced.remove(made)
+        self._open.append(running)
         return running
 
     def _prepare(self, running: Running, arguments: Mapping[str, Any]) -> str | None:
@@ -315,6 +323,9 @@ class ToolRunner:
         for running in left:
             result = running.result or ToolResult("Cancelled before it finished.", failed=True)
             self._settle(running, result)
+        for made in list(self._unannounced):
+            running = self._present(made, parse_arguments(made.arguments)[0])
+            self._settle(running, ToolResult("Not started: the turn ended before.", failed=True))
 
     def _emit(self, running: Running) -> None:
         self._desk.emit(ToolChanged(running.call))
