@@ -10,7 +10,7 @@ import stat
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -29,7 +29,8 @@ _TEXT_CONTROLS = frozenset(b"\t\n\f\r\x08\x1b")
 _IN_PLACE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS, errno.EXDEV})
 
 # Owner: this module. One lock per resolved path, gone when unused; `_locks_guard`, a leaf, guards the table. A path's
-# lock is not one: it is taken with no other lock held, and the editor may be asked under it.
+# lock is not one: it is taken with no other lock held but those of paths that sort before it, and the editor may be
+# asked under it.
 _locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 _locks_guard = threading.Lock()
 
@@ -167,14 +168,20 @@ def write_bytes(path: str, data: bytes, mode: int = 0o666) -> None:
 
 
 @contextmanager
-def exclusive(path: str) -> Iterator[None]:
-    """Hold the one lock there is for a resolved path: read, compare and write as one step (FS-09)."""
+def exclusive(*paths: str) -> Iterator[None]:
+    """Hold the one lock there is for each of some resolved paths: read, compare and write as one step (FS-09)."""
+    with ExitStack() as held:
+        for path in sorted(set(paths)):
+            held.enter_context(_lock_of(path))
+        yield
+
+
+def _lock_of(path: str) -> threading.Lock:
     with _locks_guard:
         lock = _locks.get(path)
         if lock is None:
             lock = _locks[path] = threading.Lock()
-    with lock:
-        yield
+        return lock
 
 
 def _decode_legacy(data: bytes) -> tuple[str, str, bytes]:

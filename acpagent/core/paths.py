@@ -22,6 +22,17 @@ class Roots:
     def resolve(self, text: str) -> str:
         """The absolute path that `text` leads to, every symlink followed, relative to `cwd`; `~/` is the home
         directory. What does not exist yet is kept as named. Raises ValueError for what can be no path."""
+        return os.path.realpath(self._absolute(text))
+
+    def entry(self, text: str) -> str:
+        """Like `resolve`, but a symlink that `text` itself names is not followed: this is where the link lies."""
+        path = self._absolute(text)
+        directory, name = os.path.split(path.rstrip("/"))
+        if name in ("", os.curdir, os.pardir):
+            return os.path.realpath(path)
+        return os.path.join(os.path.realpath(directory), name)
+
+    def _absolute(self, text: str) -> str:
         if not text:
             raise ValueError("the path is empty")
         if "\0" in text:
@@ -32,7 +43,7 @@ class Roots:
             raise ValueError("the path is not valid Unicode") from None
         if text == "~" or text.startswith("~/"):
             text = os.path.expanduser(text)
-        return os.path.realpath(os.path.join(self.all[0], text))
+        return os.path.join(self.all[0], text)
 
     def contains(self, resolved: str) -> bool:
         """Whether a resolved path is one of the roots or lies in one."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 Status = Literal["pending", "in_progress", "completed", "failed"]
-EffectKind = Literal["read", "write", "execute", "network", "plan"]
+# `plan` and `job`: of the session itself, what it keeps as its plan and what it started and was allowed to start.
+EffectKind = Literal["read", "write", "execute", "network", "plan", "job"]
 
 # Where a call may go from each status; h11's way of writing a machine down (TOOL-05).
 STATUS_MOVES: dict[Status, frozenset[Status]] = {
@@ -57,11 +58,14 @@ Content = Block | Diff | TerminalRef
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One thing a call would do to the world. `path` is resolved, absolute; `command` is shell text."""
+    """One thing a call would do to the world. `path` is resolved, absolute, and `below` means all that is in it, too;
+    `command` is shell text; `host` is a name or address in the network, in ASCII and small letters."""
 
     kind: EffectKind
     path: str | None = None
     command: str | None = None
+    host: str | None = None
+    below: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Proposal:
 
     `subject` names it in a permission rule (a relative path, a command). `detail` is the tool's own: what
     `apply` needs again, the digest of the bytes it saw included. `facts` are structured details for the client.
+    `note` tells the person, before the question, what title and diff do not.
     """
 
     title: str
@@ -80,6 +85,7 @@ class Proposal:
     diff: Diff | None = None
     detail: Any = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

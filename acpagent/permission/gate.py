@@ -21,6 +21,8 @@ Approval = Literal["ask", "auto", "yolo"]
 _SPEAKS_OF = {"read": "read_file", "write": "edit_file", "execute": "bash"}
 # Tools that show what is in the files below the path they are given.
 _LOOKS_BELOW = frozenset({"grep"})
+# Tools that whoever lets them edit has not let delete.
+_DELETES = frozenset({"delete_file"})
 # Directories of which a change can make other programs run something.
 _PROTECTED = frozenset({".git", ".acpagent"})
 
@@ -132,13 +134,19 @@ class Gate:
 
     def _is_about(self, rule: Rule, tool: str, effect: Effect) -> bool:
         """Whether a deny or ask rule speaks of an effect: in doubt, yes."""
-        if not rule.covers(tool) and not rule.covers(_SPEAKS_OF.get(effect.kind, tool)):
+        if not self._speaks_of(rule, tool, effect):
             return False
         if effect.command is not None:
             return rule.matches_command(effect.command)
+        if effect.host is not None:
+            return rule.matches_host(effect.host)
         if effect.path is not None:
             return rule.matches_path(effect.path, self.roots, anywhere=True)
         return True
+
+    @staticmethod
+    def _speaks_of(rule: Rule, tool: str, effect: Effect) -> bool:
+        return rule.covers(tool) or rule.covers(_SPEAKS_OF.get(effect.kind, tool))
 
     def _was_granted(self, tool: str, effect: Effect, granted: _Granted) -> bool:
         """Whether the person said yes to this very command or path before. A yes to a whole group of calls counts
@@ -158,9 +166,13 @@ class Gate:
         for rule in allowing:
             if not rule.covers(tool):
                 continue
-            if effect.path is not None and rule.matches_path(effect.path, self.roots, anywhere=False):
-                return True
-            if effect.path is None and rule.pattern is None:
+            if effect.path is not None:
+                matches = rule.matches_path(effect.path, self.roots, anywhere=False)
+            elif effect.host is not None:
+                matches = rule.matches_host(effect.host)
+            else:
+                matches = rule.pattern is None
+            if matches:
                 return True
         return False
 
@@ -169,20 +181,21 @@ class Gate:
         if effect.kind == "execute":
             kept = [rule for rule in self._deny if rule.covers("bash")]
             return f"it cannot be told whether the rule {kept[0].text} forbids it" if kept else ""
-        if tool in _LOOKS_BELOW and effect.path is not None and os.path.isdir(effect.path):
+        if effect.path is not None and (effect.below or (tool in _LOOKS_BELOW and os.path.isdir(effect.path))):
             for rule in self._deny:
-                if rule.covers(tool) and rule.may_match_below(effect.path, self.roots):
-                    return f"it may show what the rule {rule.text} forbids"
+                if self._speaks_of(rule, tool, effect) and rule.may_match_below(effect.path, self.roots):
+                    does = "show" if effect.kind == "read" else "change"
+                    return f"it may {does} what the rule {rule.text} forbids"
         return ""
 
     def _by_nature(self, tool: str, effect: Effect, approval: Approval) -> Verdict:
         """What the mode says of an effect that no rule speaks of."""
-        if effect.kind == "plan":
+        if effect.kind in ("plan", "job"):
             return _ALLOWED
         if effect.kind == "execute":
             return self._question(tool, effect, "it runs a command", _ALL)
         if effect.kind == "network":
-            return Verdict("ask", "it reaches beyond the working directories", tool, _ALL)
+            return self._question(tool, effect, "it reaches beyond the working directories", _ALL)
         if effect.path is None:
             return self._question(tool, effect, "it does not say where", _ONCE)
         if not self.roots.contains(effect.path):
@@ -191,7 +204,10 @@ class Gate:
             return _ALLOWED
         if _is_protected(effect, self.roots):
             return self._question(tool, effect, "a change there can make other programs run commands", _ONCE)
-        return _ALLOWED if approval == "auto" else Verdict("ask", "it changes a file", "Edit", _ALL)
+        if approval == "auto":
+            return _ALLOWED
+        reason, rule = ("it deletes", "Delete") if tool in _DELETES else ("it changes a file", "Edit")
+        return Verdict("ask", reason, rule, _ALL)
 
     def _question(self, tool: str, effect: Effect, reason: str, choices: tuple[Choice, ...]) -> Verdict:
         """Ask, offering no more than fits: outside the roots only a directory can be remembered, and what would
@@ -207,11 +223,13 @@ class Gate:
         """The rule for exactly this command or path; a directory stands for all that is in it."""
         if effect.command is not None:
             return f"Bash({effect.command})"
+        if effect.host is not None:
+            return f"Fetch(domain:{effect.host})"
         if effect.path is None:
             return tool
         if not effect.path.isprintable():  # some such names cannot be written as a pattern, nor judged by eye
             return ""
-        group = "Read" if effect.kind == "read" else "Edit"
+        group = "Delete" if tool in _DELETES else "Read" if effect.kind == "read" else "Edit"
         if tool in _LOOKS_BELOW and self.roots.contains(effect.path):
             group = "Grep"
         relative = self.roots.relative(effect.path)

@@ -1,4 +1,5 @@
-"""Permission rules as people write them: `Edit`, `Edit(docs/**)`, `Read(~/.ssh)`, `Bash(npm test:*)`."""
+"""Permission rules as people write them: `Edit`, `Edit(docs/**)`, `Read(~/.ssh)`, `Bash(npm test:*)`,
+`Fetch(domain:example.org)`."""
 
 from __future__ import annotations
 
@@ -18,9 +19,17 @@ if TYPE_CHECKING:
 # What people call the tools -> the tools. Whatever else is written is the name of one tool.
 GROUPS: Mapping[str, frozenset[str]] = {
     "Bash": frozenset({"bash"}),
-    "Read": frozenset({"read_file", "list_dir", "glob", "grep"}),
+    "Fetch": frozenset({"web_fetch"}),
+    "WebFetch": frozenset({"web_fetch"}),
+    "Read": frozenset({"read_file", "list_dir", "glob", "grep", "view_image"}),
     "Edit": frozenset({"write_file", "edit_file", "multi_edit", "move_file"}),
     "Write": frozenset({"write_file", "edit_file", "multi_edit", "move_file"}),
+    "MultiEdit": frozenset({"multi_edit"}),
+    "Move": frozenset({"move_file"}),
+    "Delete": frozenset({"delete_file"}),
+    "ViewImage": frozenset({"view_image"}),
+    "JobOutput": frozenset({"job_output"}),
+    "JobKill": frozenset({"job_kill"}),
     "LS": frozenset({"list_dir"}),
     "Glob": frozenset({"glob"}),
     "Grep": frozenset({"grep"}),
@@ -29,6 +38,8 @@ GROUPS: Mapping[str, frozenset[str]] = {
 _SPELLINGS = {group.lower(): group for group in GROUPS}
 _FORM = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _PREFIX = ":*"
+_DOMAIN = "domain:"
+_HOST = re.compile(r"[A-Za-z0-9._:-]*[A-Za-z0-9][A-Za-z0-9._:-]*")
 _STEPS = re.compile(r"&&|\|\||[;|&\n]")  # between simple commands, as far as text can tell
 _MEANS_SOMETHING = re.compile(r"[\\*?\[\]]| $")
 _FREE = re.compile(r"[*?\[\\]")
@@ -51,6 +62,13 @@ class Rule:
         if self.pattern is None:
             return True
         return any(self._matches_step(step.strip()) for step in (command, *_STEPS.split(command)))
+
+    def matches_host(self, host: str) -> bool:
+        """Whether the rule is about a host: the one that `domain:` names, or one below it."""
+        if self.pattern is None:
+            return True
+        domain = self.pattern.strip().removeprefix(_DOMAIN).strip(".").lower()
+        return host == domain or host.endswith(f".{domain}")
 
     def matches_path(self, path: str, roots: Roots, *, anywhere: bool) -> bool:
         """Whether the rule is about this resolved path. A relative pattern reads like a line of .gitignore in
@@ -118,7 +136,11 @@ def parse(text: str) -> Rule:
     rule = Rule(text.strip(), GROUPS[group] if group else frozenset({name}), pattern)
     if pattern is not None and not pattern.strip():
         raise ValueError(f"{text!r} has an empty pattern; write {name} for every call")
-    if pattern is not None and rule.tools != GROUPS["Bash"]:
+    if pattern is None or rule.tools == GROUPS["Bash"]:
+        return rule
+    if rule.tools == GROUPS["Fetch"]:
+        _check_domain(text, pattern)
+    else:
         _check_pattern(text, rule)
     return rule
 
@@ -131,6 +153,12 @@ def path_rule(group: str, relative: str) -> str:
 def literal(path: str) -> str:
     """A pattern that matches just this path."""
     return _MEANS_SOMETHING.sub(r"\\\g<0>", path)
+
+
+def _check_domain(text: str, pattern: str) -> None:
+    domain = pattern.strip().removeprefix(_DOMAIN)
+    if domain == pattern.strip() or not _HOST.fullmatch(domain):
+        raise ValueError(f"{text!r} names no host; write Fetch(domain:example.org), in ASCII as addresses have it")
 
 
 def _check_pattern(text: str, rule: Rule) -> None:

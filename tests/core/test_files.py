@@ -203,3 +203,19 @@ def test_read_modify_write_is_one_step(tmp_path):
         thread.join()
     assert files.read_bytes(path) == b"400"
     assert path not in files._locks
+
+
+def test_two_paths_can_be_held_in_any_order(tmp_path):
+    paths, count = [str(tmp_path / name) for name in "ab"], []
+
+    def swap(one, other):
+        for _ in range(50):
+            with files.exclusive(one, other, one):
+                count.append(len(count))
+
+    threads = [threading.Thread(target=swap, args=order) for order in (paths, paths[::-1])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert count == list(range(100))

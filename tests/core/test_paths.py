@@ -96,3 +96,27 @@ def test_a_path_moves_when_a_link_comes_in_between(world):
     os.rmdir(world / "in" / "sub")
     os.symlink(world / "inside-out", world / "in" / "sub")
     assert not unmoved(resolved)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("file", "one/file"),
+        ("link", "one/link"),
+        ("link/", "one/link"),
+        ("sub/../link", "one/link"),
+        ("link/x", "out/x"),
+        ("link/..", ""),
+        ("sub/", "one/sub"),
+        ("sub/.", "one/sub"),
+        (".", "one"),
+    ],
+)
+def test_an_entry_is_the_link_and_not_what_it_leads_to(tmp_path, text, expected):
+    base = tmp_path.resolve()
+    for name in ("one/sub", "out"):
+        (base / name).mkdir(parents=True)
+    (base / "one" / "link").symlink_to("../out")
+    roots = Roots(str(base / "one"))
+    assert roots.entry(text) == str(base / expected)
+    assert roots.entry("/") == "/"

@@ -203,10 +203,67 @@ def test_a_search_that_may_show_what_is_denied_is_asked_for(world):
     assert judge(world, gate, "read", ".", tool="grep").action == "allow"
 
 
+def test_what_changes_a_directory_with_all_in_it_may_change_what_is_denied(world):
+    gate = world.gate("yolo", deny=("Edit(docs/made/**)", "Read(secret/**)"))
+
+    def judged(kind, target):
+        effect = Effect(kind, world.roots.resolve(target), below=True)
+        return gate.judge("move_file", Proposal("Move", "move", (effect,)))
+
+    assert judged("write", "src").action == "allow"
+    assert judged("write", "docs/made/x").action == "deny"
+    verdict = judged("write", "docs")
+    assert (verdict.action, verdict.reason) == ("ask", "it may change what the rule Edit(docs/made/**) forbids")
+    assert judged("write", ".").action == "ask"
+    assert judged("write", "secret").action == "allow"
+    assert judged("read", ".").action == "ask"
+
+
+def test_to_let_edit_is_not_to_let_delete(world):
+    gate = world.gate(allow=("Edit",))
+    assert judge(world, gate, "write", "a", tool="move_file").action == "allow"
+    verdict = judge(world, gate, "write", "a", tool="delete_file")
+    assert (verdict.action, verdict.rule, verdict.choices) == ("ask", "Delete", ALL)
+    gate.grant_session("Delete")
+    assert judge(world, gate, "write", "a", tool="delete_file").action == "allow"
+    assert judge(world, gate, "write", ".git/config", tool="delete_file").action == "ask"
+    assert judge(world, world.gate("auto"), "write", "a", tool="delete_file").action == "allow"
+    assert judge(world, world.gate("yolo", deny=("Edit(a)",)), "write", "a", tool="delete_file").action == "deny"
+    asked = judge(world, world.gate("auto", ask=("Delete",)), "write", "a", tool="delete_file")
+    assert (asked.action, asked.rule) == ("ask", "Delete(./a)")
+
+
+def fetch(gate, host):
+    return gate.judge("web_fetch", Proposal("Fetch", "fetch", (Effect("network", host=host),)))
+
+
+@pytest.mark.parametrize("approval", ["ask", "auto"])
+def test_hosts(world, approval):
+    gate = world.gate(approval, allow=("Fetch(domain:example.org)",), deny=("Fetch(domain:bad.example.org)",))
+    assert fetch(gate, "example.org").action == "allow"
+    assert fetch(gate, "docs.example.org").action == "allow"
+    assert fetch(gate, "bad.example.org").action == "deny"
+    assert fetch(gate, "very.bad.example.org").action == "deny"
+    verdict = fetch(gate, "notexample.org")
+    assert (verdict.action, verdict.rule, verdict.choices) == ("ask", "Fetch(domain:notexample.org)", ALL)
+    gate.grant_session(verdict.rule)
+    assert fetch(gate, "notexample.org").action == "allow"
+    assert fetch(gate, "other.org").action == "ask"
+    assert fetch(world.gate(approval, allow=("Fetch",)), "other.org").action == "allow"
+    assert fetch(world.gate(approval, allow=("Fetch",), ask=("Fetch(domain:org)",)), "other.org").action == "ask"
+
+
+def test_rules_about_fetching_are_not_about_other_tools(world):
+    gate = world.gate("yolo", deny=("Fetch",))
+    assert fetch(gate, "example.org").action == "deny"
+    assert gate.judge("mcp__x__y", Proposal("Call", "other", ())).action == "allow"
+
+
 @pytest.mark.parametrize(
     ("effects", "approval", "action", "choices"),
     [
         ((Effect("plan"),), "ask", "allow", ()),
+        ((Effect("job"),), "ask", "allow", ()),
         ((Effect("network"),), "auto", "ask", ALL),
         ((Effect("network"),), "yolo", "allow", ()),
         ((), "auto", "ask", ALL),

@@ -36,6 +36,15 @@ def roots(world):
         ("read_file", "read_file", True),
         ("read_file", "grep", False),
         ("Grep(x)", "read_file", False),
+        ("Read", "view_image", True),
+        ("Edit", "multi_edit", True),
+        ("Edit", "move_file", True),
+        ("Edit", "delete_file", False),
+        ("Delete(build/)", "delete_file", True),
+        ("Move", "move_file", True),
+        ("MultiEdit", "edit_file", False),
+        ("Fetch(domain:example.org)", "web_fetch", True),
+        ("WebFetch", "web_fetch", True),
         ("mcp__server__tool", "mcp__server__tool", True),
         ("mcp__server__tool", "mcp__server__other", False),
         (" Edit ( a b ) ", "edit_file", True),
@@ -132,6 +141,29 @@ def test_outside_the_roots_relative_patterns_forbid_but_do_not_allow(roots, worl
 )
 def test_commands(rule, command, matches):
     assert parse(rule).matches_command(command) is matches
+
+
+@pytest.mark.parametrize(
+    ("domain", "host", "matches"),
+    [
+        ("example.org", "example.org", True),
+        ("example.org", "a.b.example.org", True),
+        ("Example.ORG.", "example.org", True),
+        ("example.org", "badexample.org", False),
+        ("example.org", "example.org.evil.com", False),
+        ("a.example.org", "example.org", False),
+        ("127.0.0.1", "127.0.0.1", True),
+        ("::1", "::1", True),
+    ],
+)
+def test_hosts(domain, host, matches):
+    assert parse(f"Fetch(domain:{domain})").matches_host(host) is matches
+
+
+@pytest.mark.parametrize("pattern", ["example.org", "domain:", "domain:.", "domain:*.org", "domain:a/b", "domain:ä.de"])
+def test_what_names_no_host(pattern):
+    with pytest.raises(ValueError, match="names no host"):
+        parse(f"Fetch({pattern})")
 
 
 @pytest.mark.parametrize(
