@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.agent import ACPAGENT, Agent
 from tests.model_server import ModelServer, Source
 
 StartAgent = Callable[..., Agent]
+
+# How long an example takes says nothing here; the first one on a fresh machine builds tables of characters.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 class Home:

@@ -3,17 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from acpagent.core.live import LiveOutput
 from acpagent.core.paths import Roots
 from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.registry import Registry, builtin_tools
-
-# How long an example takes says nothing here; the first one on a fresh machine builds tables of characters.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
 
 
 class Bench:
@@ -29,9 +24,7 @@ class Bench:
 
     def context(self, scope: Scope | None = None, live: LiveOutput | None = None) -> ToolContext:
         roots = Roots(str(self.root))
-        return ToolContext(
-            roots, scope or Scope(), live or LiveOutput(), 20, self.output_bytes, self.hidden_env
-        )
+        return ToolContext(roots, scope or Scope(), live or LiveOutput(), 20, self.output_bytes, self.hidden_env)
 
     def write(self, path: str, data: bytes | str = "") -> str:
         where = self.root / path
