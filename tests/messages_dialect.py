@@ -107,18 +107,42 @@ def beats(player: Player, body: Mapping[str, Any]) -> Iterator[Beat]:
 
 
 def as_chat(messages: Any) -> list[dict[str, Any]]:
-    """The conversation as messages of chat completions, by which scripts are chosen."""
+    """The conversation as messages of chat completions, as scripts and tests know them."""
     result: list[dict[str, Any]] = []
     for message in messages:
         if message["role"] == "assistant":
-            result.append({"role": "assistant", "content": message["content"]})
+            result.append(_chat_reply(message["content"]))
             continue
         for block in message["content"]:
             if block["type"] == "tool_result":
-                result.append({"role": "tool", "content": block.get("content", "")})
-            elif block["type"] == "text" or not result or result[-1]["role"] != "user":
-                result.append({"role": "user", "content": block.get("text", "")})
+                told = {"tool_call_id": block["tool_use_id"], "content": block.get("content", "")}
+                result.append({"role": "tool", **told})
+            elif block["type"] == "text":
+                result.append({"role": "user", "content": block["text"]})
+            else:
+                _add_image(result, block["source"])
     return result
+
+
+def _chat_reply(blocks: Any) -> dict[str, Any]:
+    text = "".join(block["text"] for block in blocks if block["type"] == "text")
+    reply: dict[str, Any] = {"role": "assistant", "content": text}
+    calls = [
+        {"id": block["id"], "function": {"name": block["name"], "arguments": json.dumps(block["input"])}}
+        for block in blocks
+        if block["type"] == "tool_use"
+    ]
+    return reply | ({"tool_calls": calls} if calls else {})
+
+
+def _add_image(result: list[dict[str, Any]], source: Mapping[str, str]) -> None:
+    """An image belongs to the person's words before it, if they are the last thing."""
+    url = f"data:{source['media_type']};base64,{source['data']}"
+    if not result or result[-1]["role"] != "user":
+        result.append({"role": "user", "content": []})
+    if isinstance(result[-1]["content"], str):
+        result[-1]["content"] = [{"type": "text", "text": result[-1]["content"]}]
+    result[-1]["content"].append({"type": "image_url", "image_url": {"url": url}})
 
 
 def problem(body: Mapping[str, Any]) -> str:

@@ -41,6 +41,15 @@ class Request:
     arrived: float
     connection: int
 
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation but for the system's message, as messages of chat completions."""
+        if self.path.endswith("/v1/messages"):
+            from tests import messages_dialect
+
+            return messages_dialect.as_chat(self.body["messages"])
+        return [message for message in self.body["messages"] if message["role"] != "system"]
+
 
 @dataclass(frozen=True, slots=True)
 class Raw:

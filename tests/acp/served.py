@@ -46,8 +46,8 @@ class Served:
         return self.server.requests[-1]
 
     def read(self) -> list[Message]:
-        """The messages of the last request, but for the system's."""
-        return [message for message in self.last.body["messages"] if message["role"] != "system"]
+        """The messages of the last request, but for the system's; those of chat completions in either API."""
+        return self.last.messages
 
     def heard(self) -> str:
         """The person's last message, as the model read it, without the facts of the day."""
