@@ -93,7 +93,7 @@ class Texts:
         except NotText as reason:
             raise ToolRefusal(f"{called} cannot be used as text: {reason}.") from None
         except OSError as error:
-            raise ToolRefusal(f"{called} cannot be read: {_words(error)}.") from None
+            raise ToolRefusal(f"{called} cannot be read: {words(error)}.") from None
 
     def unsaved(self, path: str) -> bool:
         """Whether what was last read is in the editor alone."""
@@ -133,7 +133,7 @@ class Texts:
         except NotText as reason:
             raise ToolRefusal(f"{called} cannot be used as text: {reason}.") from None
         except OSError as error:
-            raise ToolRefusal(f"{called} cannot be read: {_words(error)}.") from None
+            raise ToolRefusal(f"{called} cannot be read: {words(error)}.") from None
 
     def _check_unmoved(self, path: str, called: str) -> None:
         if not unmoved(path):
@@ -177,23 +177,23 @@ class Texts:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
             files.write_bytes(path, data)
         except OSError as error:
-            raise ToolRefusal(f"{name(self._ctx, path)} cannot be written: {_words(error)}.") from None
+            raise ToolRefusal(f"{name(self._ctx, path)} cannot be written: {words(error)}.") from None
 
     def _through_editor(self, path: str, raw: str, data: bytes, seen: Seen) -> None:
         """An editor's refusal is final: nothing is ever written behind its back (FS-05)."""
         called, text = name(self._ctx, path), seen.spelled(raw)
-        made = _new_directories(path) if seen.file is None else []
+        made = new_directories(path) if seen.file is None else []
         try:
             for directory in made:  # not every editor makes them
                 os.mkdir(directory)
             self._send(path, text)
         except InDoubt as doubt:
             raise ToolRefusal(
-                f"It is not known whether {called} was written: {_words(doubt)}. Read it before you go on."
+                f"It is not known whether {called} was written: {words(doubt)}. Read it before you go on."
             ) from None
         except OSError as error:
-            _remove_empty(made)
-            raise ToolRefusal(f"{called} was not written: {_words(error)}.") from None
+            remove_empty(made)
+            raise ToolRefusal(f"{called} was not written: {words(error)}.") from None
         finally:
             _written.note()
         if self._kept_as_sent(path, text, data, seen):
@@ -204,7 +204,7 @@ class Texts:
             self._send(path, text)
         except OSError as error:
             raise ToolRefusal(
-                f"{name(self._ctx, path)} was written, but its line ends could not be kept: {_words(error)}."
+                f"{name(self._ctx, path)} was written, but its line ends could not be kept: {words(error)}."
             ) from None
 
     def _send(self, path: str, text: str) -> None:
@@ -235,7 +235,8 @@ class Texts:
         return f" Close to it: {', '.join(bounds.printable(found) for found in close)}." if close else ""
 
 
-def _words(error: OSError) -> str:
+def words(error: OSError) -> str:
+    """What went wrong, without the number and the path."""
     return error.strerror or str(error)
 
 
@@ -246,7 +247,7 @@ def _same(now: TextFile | None, base: TextFile | None, in_editor: bool) -> bool:
     return now.digest == base.digest or (in_editor and now.text == base.text)
 
 
-def _new_directories(path: str) -> list[str]:
+def new_directories(path: str) -> list[str]:
     """The directories that a file needs and that are not there, outermost first."""
     missing: list[str] = []
     parent = os.path.dirname(path)
@@ -256,7 +257,8 @@ def _new_directories(path: str) -> list[str]:
     return missing
 
 
-def _remove_empty(directories: list[str]) -> None:
+def remove_empty(directories: list[str]) -> None:
+    """Take back the directories that were made for something that did not come."""
     for directory in reversed(directories):
         try:
             os.rmdir(directory)

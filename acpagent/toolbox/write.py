@@ -40,7 +40,7 @@ class WriteFile:
         texts, called = Texts(ctx), name(ctx, path)
         base = texts.look(path)
         if base is None:
-            _check_parents(path, called)
+            check_parents(path, called)
         raw = content if base is None or "\r\n" in content else base.with_newlines(content)
         size = len(texts.encode(path, raw, base))
         return Proposal(
@@ -70,7 +70,7 @@ class WriteFile:
         )
 
 
-def _check_parents(path: str, called: str) -> None:
+def check_parents(path: str, called: str) -> None:
     """Refuse a path below something that is no directory, or that names a directory to be."""
     parent = os.path.dirname(path)
     while not os.path.lexists(parent):
