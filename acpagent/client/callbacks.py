@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from acpagent.client.permission import PermissionRequest, chosen, outcome
@@ -42,20 +42,38 @@ class Ask:
         self.withdrawn = threading.Event()
 
 
+class Handlers:
+    """Functions from params to result that answer methods of the agent, in a table each.
+
+    Those of `slow` run on a thread of their own for each request. Those of `quick` never block and run where requests
+    are read, so in the order in which they were asked. `undo` gets the result of a slow one that came when nobody
+    wanted it any longer.
+    """
+
+    __slots__ = ("quick", "slow", "undo")
+
+    def __init__(self) -> None:
+        self.slow: dict[str, Handler] = {}
+        self.quick: dict[str, Handler] = {}
+        self.undo: dict[str, Callable[[Any], None]] = {}
+
+
 class Callbacks:
     """Answers the agent's requests, every one exactly once, whoever comes first: callback or withdrawal.
 
-    Each request runs on a daemon thread of its own, so that a person who takes their time keeps nothing
-    from being read. `handlers` maps further methods to functions from params to result; a `Fault` they
-    raise is answered with its code, anything else with -32603. Owns `_lock`, a leaf, over what waits.
+    Each request that can take time runs on a daemon thread of its own, so that a person who takes their time keeps
+    nothing from being read. A `Fault` that a handler raises is answered with its code, anything else with -32603. Owns
+    `_lock`, a leaf, over what waits.
     """
 
-    def __init__(self, connection: Connection, permission: Permission | None, handlers: Mapping[str, Handler]) -> None:
+    def __init__(self, connection: Connection, permission: Permission | None, handlers: Handlers) -> None:
         self._connection = connection
         self._permission = permission
-        self._begin: dict[str, Callable[[Ask], None]] = dict.fromkeys(handlers, self._begin_handler)
+        self._begin: dict[str, Callable[[Ask], None]] = dict.fromkeys(handlers.quick, self._begin_quick)
+        self._begin |= dict.fromkeys(handlers.slow, self._begin_handler)
         self._begin[_PERMISSION] = self._begin_permission
-        self._handlers = dict(handlers)
+        self._handlers = handlers.quick | handlers.slow
+        self._undo = handlers.undo
         self._lock = threading.Lock()
         self._waiting: dict[Hashable, Ask] = {}
 
@@ -93,6 +111,10 @@ class Callbacks:
     def _begin_handler(self, ask: Ask) -> None:
         self._wait_for(ask)
         self._spawn(ask, lambda: self._handle(ask))
+
+    def _begin_quick(self, ask: Ask) -> None:
+        self._wait_for(ask)
+        self._handle(ask)
 
     def _spawn(self, ask: Ask, work: Callable[[], None]) -> None:
         try:
@@ -132,6 +154,8 @@ class Callbacks:
         else:
             if self._settle(ask):
                 driver.respond(ask.id, result)
+            elif ask.method in self._undo:
+                self._undo[ask.method](result)
 
     # -- from any thread
 

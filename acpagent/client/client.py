@@ -16,8 +16,10 @@ from typing import Any, Self
 from acpagent.client.callbacks import Handler, Permission
 from acpagent.client.connection import Connection, missing
 from acpagent.client.faults import AgentFault
+from acpagent.client.files import Files
 from acpagent.client.process import STOP_SECONDS
 from acpagent.client.session import Session, SessionInfo
+from acpagent.client.terminals import Terminal
 from acpagent.client.updates import dicts_of, text_of
 from acpagent.version import __version__
 from acpagent.wire.codes import INTERNAL_ERROR
@@ -52,6 +54,8 @@ class Client:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
         permission: Permission | None = None,
+        files: Files | None = None,
+        terminals: bool = False,
         client_info: Mapping[str, Any] | None = None,
         capabilities: Mapping[str, Any] | None = None,
         handlers: Mapping[str, Handler] | None = None,
@@ -62,9 +66,11 @@ class Client:
 
         `cwd` and `env` are the process's, as for `subprocess`. `permission` is asked, on a thread of its own
         for each request, whether the agent may do something, and returns one of `request.options` or its id;
-        without it, when it raises and when it returns anything else, the answer is no. `capabilities` are the
-        client capabilities to announce, and `handlers` the functions, params to result, that answer what the
-        agent may ask because of them. `on_stderr` gets what the agent writes to stderr, piece by piece, on a
+        without it, when it raises and when it returns anything else, the answer is no. With `files` the agent
+        reads and writes through the program; with `terminals` it runs its commands as processes of the program
+        (`terminal` finds them), whatever it says in them. `capabilities` are further client capabilities to
+        announce, and `handlers` the functions, params to result, that answer what the agent may ask because of
+        them. `on_stderr` gets what the agent writes to stderr, piece by piece, on a
         thread of its own.
 
         Raises `OSError` when the command cannot be started; otherwise as the class says.
@@ -76,10 +82,12 @@ class Client:
             on_stderr=on_stderr,
             permission=permission,
             handlers=handlers or {},
+            files=files,
+            terminals=terminals,
         )
         client = cls(connection)
         try:
-            client._initialize(client_info, capabilities, timeout)
+            client._initialize(client_info, _announced(capabilities, files, terminals), timeout)
         except BaseException:
             connection.close(0.0)
             raise
@@ -88,14 +96,14 @@ class Client:
     def _initialize(
         self,
         client_info: Mapping[str, Any] | None,
-        capabilities: Mapping[str, Any] | None,
+        capabilities: Mapping[str, Any],
         timeout: float | None,
     ) -> None:
         info = client_info or {"name": "acpagent", "title": "acpagent client", "version": __version__}
         params = {
             "protocolVersion": _VERSION,
             "clientInfo": dict(info),
-            "clientCapabilities": dict(capabilities or {}),
+            "clientCapabilities": dict(capabilities),
         }
         answer = self._connection.call("initialize", params, timeout)
         self.info = answer if isinstance(answer, dict) else {}
@@ -152,6 +160,11 @@ class Client:
     def call(self, method: str, params: Mapping[str, Any] | None = None, timeout: float | None = _TIMEOUT) -> Any:
         """Send any request, an agent's own among them, and return its result ({} for null)."""
         return self._connection.call(method, None if params is None else dict(params), timeout)
+
+    def terminal(self, terminal_id: str) -> Terminal | None:
+        """The terminal of that id, which tool calls show as content. The last 50 that the agent let go of are kept."""
+        terminals = self._connection.terminals
+        return None if terminals is None else terminals.find(terminal_id)
 
     def close(self, seconds: float = STOP_SECONDS) -> None:
         """End the agent: its stdin is closed; after `seconds` it gets SIGTERM, then SIGKILL, with its whole
@@ -261,6 +274,15 @@ class Client:
     def _dict(self, key: str) -> dict[str, Any]:
         found = self.info.get(key)
         return found if isinstance(found, dict) else {}
+
+
+def _announced(capabilities: Mapping[str, Any] | None, files: Files | None, terminals: bool) -> dict[str, Any]:
+    announced = dict(capabilities or {})
+    if files is not None:
+        announced["fs"] = {**(announced.get("fs") or {}), **files.capabilities()}
+    if terminals:
+        announced["terminal"] = True
+    return announced
 
 
 def _place(cwd: Path, mcp_servers: Sequence[Mapping[str, Any]], additional: Sequence[Path]) -> dict[str, Any]:

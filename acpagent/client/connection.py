@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from acpagent.client.callbacks import Callbacks, Handler, Permission
+from acpagent.client.callbacks import Callbacks, Handler, Handlers, Permission
 from acpagent.client.faults import AgentEnded, AgentFault
+from acpagent.client.files import Files
 from acpagent.client.process import STOP_SECONDS, Process
+from acpagent.client.terminals import Terminals
 from acpagent.client.updates import text_of, view
-from acpagent.wire.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
+from acpagent.core.faults import Fault
+from acpagent.wire.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, NOT_FOUND
 from acpagent.wire.driver import Driver
 
 if TYPE_CHECKING:
@@ -47,9 +50,12 @@ class Connection:
         on_stderr: Callable[[str], object] | None,
         permission: Permission | None,
         handlers: Mapping[str, Handler],
+        files: Files | None,
+        terminals: bool,
     ) -> None:
         self.capabilities: dict[str, Any] = {}
-        self.callbacks = Callbacks(self, permission, handlers)
+        self.terminals = Terminals(self.find) if terminals else None
+        self.callbacks = Callbacks(self, permission, self._offered(handlers, files))
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
         self._reader: int | None = None
@@ -58,6 +64,29 @@ class Connection:
         self.driver = Driver(self.process.read_fd, self.process.write_fd, self, name="acpagent client")
         self.driver.start()
         self._ready.set()
+
+    def _offered(self, handlers: Mapping[str, Handler], files: Files | None) -> Handlers:
+        """What answers the agent; the program's own handlers win."""
+        offered = Handlers()
+        if files is not None:
+            offered.slow |= {method: self._of_session(handler) for method, handler in files.handlers().items()}
+        if self.terminals is not None:
+            offered.slow |= self.terminals.handlers()
+            offered.quick |= self.terminals.quick_handlers()
+            offered.undo["terminal/create"] = self.terminals.take_back
+        for method, handler in handlers.items():
+            offered.slow[method] = handler
+            offered.quick.pop(method, None)
+            offered.undo.pop(method, None)
+        return offered
+
+    def _of_session(self, handler: Handler) -> Handler:
+        def answer(params: dict[str, Any]) -> Any:
+            if self.find(text_of(params, "sessionId") or "") is None:
+                raise Fault(NOT_FOUND, "unknown session")
+            return handler(params)
+
+        return answer
 
     # -- requests to the agent
 
@@ -136,6 +165,8 @@ class Connection:
         with self._lock:
             if self._sessions.get(session.id) is session:
                 del self._sessions[session.id]
+        if self.terminals is not None:
+            self.terminals.end_session(session.id)
 
     def find(self, id: str) -> Session | None:
         with self._lock:
@@ -157,6 +188,8 @@ class Connection:
 
     def on_end(self, reason: str) -> None:
         self.callbacks.withdraw_all()
+        if self.terminals is not None:
+            self.terminals.end_all()
 
     def _update(self, params: dict[str, Any]) -> None:
         session = self.find(text_of(params, "sessionId") or "")
@@ -173,6 +206,8 @@ class Connection:
         self.process.stop(seconds)
         self.driver.ended.wait(_GRACE)
         self.driver.finish(time.monotonic() + _GRACE)
+        if self.terminals is not None:
+            self.terminals.wait()
 
     def _exited(self) -> None:
         # A process that left the group may hold stdout open still; the agent itself says nothing more.

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from acpagent import Client
+from acpagent.client.files import Files
 from acpagent.client.permission import PermissionRequest
 from acpagent.client.updates import MessageChunk, ToolUpdate
 from tests.agent import ACPAGENT
 from tests.conftest import Home
 
 EDIT = {"path": "src/greeter.py", "old": "hello, ", "new": "good day, "}
+DONE = {"text": "Done."}
 SCRIPT = {
     "turns": [
         {
@@ -25,6 +27,11 @@ SCRIPT = {
                 [{"text": "Done."}],
             ],
         },
+        {
+            "prompt": "run it",
+            "replies": [[{"call": {"tool": "bash", "args": {"command": "echo 42; echo no >&2; exit 3"}}}], [DONE]],
+        },
+        {"prompt": "sleep", "replies": [[{"call": {"tool": "bash", "args": {"command": "sleep 300"}}}], [DONE]]},
         {"prompt": "count", "replies": [[{"repeat": {"times": 200, "text": "tick "}}]]},
     ]
 }
@@ -64,6 +71,91 @@ def test_edit_close_load_delete(launch, workspace: Path) -> None:
         assert {update.id for update in again.replayed if isinstance(update, ToolUpdate)} == {call["toolCallId"]}
         client.delete(info.id)
         assert list(client.sessions()) == []
+
+
+class Buffers:
+    """Unsaved texts over the disk, as an editor has them."""
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = texts
+        self.log: list[tuple[str, str]] = []
+
+    def read(self, path: str) -> str:
+        self.log.append(("read", path))
+        if path in self.texts:
+            return self.texts[path]
+        with open(path, newline="") as file:
+            return file.read()
+
+    def write(self, path: str, text: str) -> None:
+        self.log.append(("write", path))
+        self.texts.pop(path, None)
+        with open(path, "w", newline="") as file:
+            file.write(text)
+
+
+def test_BB_23_an_edit_goes_through_the_programs_buffers(launch, workspace: Path) -> None:
+    path = str(workspace / "src/greeter.py")
+    buffers = Buffers(**{path: "# not saved\r\nsay('hello, you')\r\n"})
+    with launch(permission=lambda _: "once", files=Files(buffers.read, buffers.write)) as client:
+        turn = client.open(workspace).prompt("be polite")
+        assert turn.wait(15) == "end_turn"
+        (call,) = turn.tool_calls.values()
+        assert call["status"] == "completed"
+    assert Path(path).read_bytes() == b"# not saved\r\nsay('good day, you')\r\n"
+    assert buffers.log == [("read", path), ("write", path)]
+    assert buffers.texts == {}
+
+
+def test_BB_23_with_read_alone_an_unsaved_file_is_left_alone(launch, workspace: Path) -> None:
+    path = workspace / "src/greeter.py"
+    buffers, before = Buffers(**{str(path): "say('hello, you')\n"}), path.read_bytes()
+    with launch(permission=lambda _: "once", files=Files(buffers.read)) as client:
+        session = client.open(workspace)
+        turn = session.prompt("be polite")
+        assert turn.wait(15) == "end_turn"
+        (call,) = turn.tool_calls.values()
+        assert call["status"] == "failed"
+        assert path.read_bytes() == before
+        buffers.texts.clear()
+        turn = session.prompt("be polite")
+        assert turn.wait(15) == "end_turn"
+        assert b"good day" in path.read_bytes()
+
+
+def test_TERM_09_a_command_runs_in_the_programs_terminal(launch, workspace: Path) -> None:
+    with launch(permission=lambda _: "once", terminals=True) as client:
+        session = client.open(workspace)
+        turn = session.prompt("run it")
+        assert turn.wait(15) == "end_turn"
+        (call,) = turn.tool_calls.values()
+        (shown,) = [item for item in call["content"] if item["type"] == "terminal"]
+        terminal = client.terminal(shown["terminalId"])
+        assert terminal is not None
+        assert terminal.command[0] in ("/bin/bash", "/bin/sh")
+        assert (terminal.text, terminal.exit_status) == ("42\nno\n", {"exitCode": 3, "signal": None})
+        assert call["status"] == "failed"
+        assert call["rawOutput"]["exit_code"] == 3
+        assert [item["content"]["text"] for item in call["content"] if item["type"] == "content"] == [
+            "42\nno\n[exit 3]"
+        ]
+
+
+def test_CAN_21_a_cancelled_command_in_the_programs_terminal_is_ended(launch, workspace: Path) -> None:
+    with launch(permission=lambda _: "once", terminals=True) as client:
+        session = client.open(workspace)
+        turn = session.prompt("sleep")
+        terminal = None
+        for update in turn:
+            if isinstance(update, ToolUpdate) and (shown := update.raw.get("content") or []):
+                ids = [item["terminalId"] for item in shown if item["type"] == "terminal"]
+                terminal = client.terminal(ids[0]) if ids else terminal
+            if terminal is not None:
+                turn.cancel()
+        assert turn.stop_reason == "cancelled"
+        assert terminal is not None
+        assert terminal.ended.wait(5)
+        assert terminal.exit_status == {"exitCode": None, "signal": "SIGKILL"}
 
 
 def test_without_a_callback_nothing_is_touched(launch, workspace: Path) -> None:

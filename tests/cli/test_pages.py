@@ -109,12 +109,15 @@ def test_first_program(name: str, ours: dict[str, str], capsys: pytest.CaptureFi
 def test_programs_of_the_client_page(
     ours: dict[str, str], workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, updates, permission = blocks("docs/client.md", "python")
+    _, updates, permission, lending = blocks("docs/client.md", "python")
     with Client.launch([sys.executable, "-m", "acpagent", "acp"]) as client:
         run(updates.replace("Fix the failing test", "list the files"), ours, session=client.open(workspace))
     assert "completed List ." in capsys.readouterr().out
-    left = run(permission, ours, Client=Client)
-    left["client"].close()
+    for program in (permission, lending):
+        left = run(program, ours, Client=Client)
+        left["client"].close()
+    left["write"](str(workspace / "crlf.txt"), "a\r\n")
+    assert left["read"](str(workspace / "crlf.txt")) == "a\r\n"
 
 
 def run(program: str, ours: dict[str, str], **names: Any) -> dict[str, Any]:
