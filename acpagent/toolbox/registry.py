@@ -9,9 +9,11 @@ from typing import Any
 from acpagent.core.model import ToolSpec
 from acpagent.core.toolcalls import Proposal, Tool, ToolContext, ToolResult
 from acpagent.toolbox import arguments
+from acpagent.toolbox.delete import DeleteFile
 from acpagent.toolbox.edit import EditFile
 from acpagent.toolbox.find import Glob
 from acpagent.toolbox.listing import ListDir
+from acpagent.toolbox.move import MoveFile
 from acpagent.toolbox.multi_edit import MultiEdit
 from acpagent.toolbox.read import ReadFile
 from acpagent.toolbox.search import Grep
@@ -22,7 +24,10 @@ from acpagent.toolbox.write import WriteFile
 
 def builtin_tools() -> list[Tool]:
     """New instances of the tools that need nothing but a context."""
-    return [ReadFile(), WriteFile(), EditFile(), MultiEdit(), ListDir(), Glob(), Grep(), Bash(), TodoWrite()]
+    return [
+        ReadFile(), WriteFile(), EditFile(), MultiEdit(), MoveFile(), DeleteFile(), ListDir(), Glob(), Grep(), Bash(),
+        TodoWrite(),
+    ]  # fmt: skip
 
 
 class Registry:
@@ -37,9 +42,7 @@ class Registry:
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told, always in the same order: the request's prefix must not change."""
-        return tuple(
-            ToolSpec(tool.name, tool.description, tool.schema) for _, tool in sorted(self._tools.items())
-        )
+        return tuple(ToolSpec(tool.name, tool.description, tool.schema) for _, tool in sorted(self._tools.items()))
 
     def get(self, name: str) -> Tool | None:
         return self._tools.get(name)

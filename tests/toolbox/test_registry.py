@@ -27,7 +27,8 @@ def test_the_tools_and_their_order():
     registry = Registry(reversed(builtin_tools()))
     names = [spec.name for spec in registry.specs()]
     assert names == [
-        "bash", "edit_file", "glob", "grep", "list_dir", "multi_edit", "read_file", "todo_write", "write_file",
+        "bash", "delete_file", "edit_file", "glob", "grep", "list_dir", "move_file", "multi_edit", "read_file",
+        "todo_write", "write_file",
     ]  # fmt: skip
     assert registry.specs() == Registry(builtin_tools()).specs()
     assert registry.get("none") is None

@@ -178,7 +178,7 @@ class ToolRunner:
             title=proposal.title,
             kind=proposal.kind,
             locations=proposal.locations,
-            content=(proposal.diff,) if proposal.diff else (),
+            content=_shown(proposal),
             facts=dict(proposal.facts),
         )
         return None
@@ -329,6 +329,12 @@ class ToolRunner:
 
     def _emit(self, running: Running) -> None:
         self._desk.emit(ToolChanged(running.call))
+
+
+def _shown(proposal: Proposal) -> tuple[Content, ...]:
+    """What the person sees of a proposal."""
+    diff = (proposal.diff,) if proposal.diff else ()
+    return (*diff, Text(proposal.note)) if proposal.note else diff
 
 
 def _broke(tool: str, error: Exception) -> str:
