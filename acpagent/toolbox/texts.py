@@ -105,6 +105,8 @@ class Texts:
         called, seen = name(self._ctx, path), self._ctx.seen.get(path)
         if seen is not None and seen.file is like:
             self._check_keeper(seen, called)
+        if "\0" in raw:
+            raise ToolRefusal(f"{called} would be binary: the text has a NUL character.")
         try:
             return files.encode(raw, like)
         except UnicodeEncodeError as error:
