@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "acp": ("acpagent.cli.acp", "serve an editor over stdin and stdout"),
     "setup": ("acpagent.cli.setup", "choose a provider and a model, and store the key"),
     "editors": ("acpagent.cli.editors", "print what to paste into an editor's settings"),
+    "doctor": ("acpagent.cli.doctor", "see what works and what does not; pack a bug report"),
     "demo": ("acpagent.cli.demo", "watch a shipped script at work; needs no key and no network"),
     "run": ("acpagent.cli.run", "run one prompt in this folder and print what happens"),
     "sessions": ("acpagent.cli.sessions", "list or delete stored sessions"),

@@ -107,7 +107,7 @@ class Leases:
         found = connection.execute("SELECT owner, pid, host FROM leases WHERE session = ?", (key,)).fetchone()
         if found is not None and found[0] == owner:
             return []
-        if found is not None and _is_alive(self._file(found[0])):
+        if found is not None and is_alive(self._file(found[0])):
             raise Held(found[1], found[2])
         connection.execute(
             "INSERT OR REPLACE INTO leases (session, owner, pid, host) VALUES (?, ?, ?, ?)",
@@ -179,7 +179,7 @@ def _make_locked(path: str) -> int | None:
     return None
 
 
-def _is_alive(path: str) -> bool:
+def is_alive(path: str) -> bool:
     """Whether the owner of a lock file holds its lock. Raises `StoreFault` where files cannot be locked."""
     try:
         descriptor = _lock_shared(path)

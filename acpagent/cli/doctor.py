@@ -1,0 +1,116 @@
+"""`acpagent doctor`: looks at what commonly breaks, says what to do, and packs a file for a bug report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+
+from acpagent.cli import agent, bundle
+from acpagent.cli.agent import UsageError
+from acpagent.cli.checks import house, machine, models, process, stored
+from acpagent.cli.checks.finding import Case, Check, Finding, Level, fail
+from acpagent.cli.main import FAILED, OK
+from acpagent.cli.secrets import Redactor
+from acpagent.cli.terminal import Terminal, columns, short_path
+from acpagent.config import locate
+
+CHECKS: tuple[Check, ...] = (
+    machine.python,
+    machine.installation,
+    house.home,
+    house.config,
+    house.keys,
+    models.providers,
+    stored.store,
+    process.agent,
+    machine.commands,
+)
+_STYLES: dict[Level, str] = {"ok": "green", "warn": "yellow", "fail": "red"}
+_SUBJECT = 17  # columns
+_EPILOG = """\
+Each line says ok, warn or fail; what to do stands below. Providers are asked for their models, and where that does not
+show whether the key is right, for an answer of one token. No setting is changed.
+
+The file of --bundle holds these lines, versions, config.yaml without what may be secret, and the protocol of the
+session that was opened here. No key is in it; have a look before you send it.
+
+exit codes: 0 nothing failed, 1 something did, 2 wrong usage
+"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command. Returns its exit code, see `--help`."""
+    options = _parser().parse_args(words)
+    return agent.guarded(lambda: _run(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="acpagent doctor",
+        description="See what works and what does not.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--offline", action="store_true", help="ask no provider")
+    parser.add_argument("--bundle", metavar="FILE", help="write a file for a bug report: .zip or .tar.gz")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.bundle is not None:
+        _check_bundle(options.bundle)
+    terminal, findings = Terminal(sys.stdout), []
+    with tempfile.TemporaryDirectory(prefix="acpagent-doctor-") as folder:
+        trace = os.path.join(folder, "trace") if options.bundle else None
+        case = Case(locate.home(), options.offline, trace)
+        redactor = Redactor(case.home)
+        for finding in _findings(case):
+            findings.append(finding)
+            _show(finding, terminal, redactor)
+        _sum_up(findings, terminal)
+        if options.bundle is not None:
+            bundle.write(options.bundle, case, findings, redactor)
+            terminal.line(f"Wrote {short_path(os.path.abspath(options.bundle))}. Have a look before you send it.")
+    return FAILED if any(finding.level == "fail" for finding in findings) else OK
+
+
+def _check_bundle(path: str) -> None:
+    if not path.endswith(bundle.ENDINGS):
+        raise UsageError(f"the file for --bundle must end in {' or '.join(bundle.ENDINGS)}")
+    if os.path.lexists(path):
+        raise UsageError(f"{path} is there already; give --bundle another name")
+    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise UsageError(f"{os.path.dirname(path)}: no such folder")
+
+
+def _findings(case: Case) -> Iterator[Finding]:
+    """What all checks find. One that breaks is a finding itself, and keeps none of the others from running."""
+    for check in CHECKS:
+        try:
+            yield from check(case)
+        except Exception as error:
+            what = f"{check.__name__}: {type(error).__name__}"  # type: ignore[attr-defined]
+            yield fail("doctor", f"a check broke ({what})", "report this")
+
+
+def _show(finding: Finding, terminal: Terminal, redactor: Redactor) -> None:
+    level = terminal.paint(f"{finding.level:<5}", _STYLES[finding.level])
+    space = " " * max(2, _SUBJECT - columns(finding.subject))
+    terminal.line(f"{level} {finding.subject}{space}{redactor(finding.text)}")
+    if finding.advice:
+        terminal.line(f"      {terminal.sign('→')} {redactor(finding.advice)}")
+
+
+def _sum_up(findings: Sequence[Finding], terminal: Terminal) -> None:
+    failed, warned = (sum(finding.level == level for finding in findings) for level in ("fail", "warn"))
+    terminal.gap(1)
+    if failed:
+        terminal.line(f"{failed} failed, {warned} to look at.", "red")
+    elif warned:
+        terminal.line(f"All works; {warned} to look at.", "yellow")
+    else:
+        terminal.line("All is well.", "green")
