@@ -148,9 +148,9 @@ class Running:
         self._thread = threading.Thread(target=_collect, args=arguments)
         self._thread.start()
 
-    def wait_for_batch(self, number: int = 1) -> None:
+    def wait_for_batch(self, number: int = 1, seconds: float = 10) -> None:
         with self._came:
-            assert self._came.wait_for(lambda: len(self.outcome.batches) >= number, 10)
+            assert self._came.wait_for(lambda: len(self.outcome.batches) >= number, seconds)
 
     def cancel(self) -> None:
         run_closers(self.scope.cancel())
