@@ -9,6 +9,7 @@ ended by NUL. Output: JSON lines, [number of the path, number of the line, text]
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import warnings
@@ -16,11 +17,14 @@ import warnings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
 
 LINE_CHARACTERS = 300
 _BEFORE = 80  # characters shown before a match that lies far out in a long line
 _SNIFFED = 8192
-_WIDE = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_PIECE = 4 << 20
+_LONGEST = 64 << 20
+_BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 Match = tuple[int, int, str]
 
@@ -41,48 +45,62 @@ class Search:
     def found(self, paths: Iterable[bytes]) -> Iterator[Match]:
         count = 0
         for number, path in enumerate(paths):
-            for line_number, line, at in self._lines(self._text(path)):
+            for line_number, line, at in self._matches(path):
                 if count == self._limit:
                     self.full = True
                     return
                 count += 1
                 yield number, line_number, _shortened(line, at)
 
-    def _lines(self, text: str) -> Iterator[tuple[int, str, int]]:
-        lines = text.split("\n")
-        if lines[-1] == "":
-            lines.pop()
-        for number, line in enumerate(lines, 1):
-            line = line.removesuffix("\r")
-            match = self._regex.search(line)
-            if match is not None:
-                yield number, line, match.start()
+    def _matches(self, path: bytes) -> Iterator[tuple[int, str, int]]:
+        before = 0
+        for text in self._pieces(path):
+            lines = text.split("\n")
+            if lines[-1] == "":
+                lines.pop()
+            for number, line in enumerate(lines, before + 1):
+                line = line.removesuffix("\r")
+                match = self._regex.search(line)
+                if match is not None:
+                    yield number, line, match.start()
+            before += len(lines)
 
-    def _text(self, path: bytes) -> str:
-        """The text of a file; none if it is binary, too large or gone."""
+    def _pieces(self, path: bytes) -> Iterator[str]:
+        """The text of a file, in pieces that end with a line; none if it is binary, too large or gone."""
         try:
             with open(path, "rb") as stream:
                 data = stream.read(_SNIFFED)
                 if _is_binary(data):
-                    return ""
-                data += stream.read(self._file_bytes + 1 - len(data))
+                    return
+                if os.fstat(stream.fileno()).st_size > self._file_bytes:
+                    self.skipped += 1
+                    return
+                encoding = next((encoding for bom, encoding in _BOMS if data.startswith(bom)), None)
+                if encoding is not None:
+                    yield (data + stream.read()).decode(encoding, "replace").removeprefix("\ufeff")
+                else:
+                    yield from _whole_lines(data, stream)
         except OSError:
-            return ""
-        if len(data) > self._file_bytes:
-            self.skipped += 1
-            return ""
-        return _decoded(data)
+            return
 
 
 def _is_binary(data: bytes) -> bool:
-    return b"\0" in data and not data.startswith(tuple(bom for bom, _ in _WIDE))
+    return b"\0" in data and not data.startswith(tuple(bom for bom, _ in _BOMS))
 
 
-def _decoded(data: bytes) -> str:
-    for bom, encoding in _WIDE:
-        if data.startswith(bom):
-            return data[2:].decode(encoding, "replace")
-    return data.decode("utf-8-sig", "replace")
+def _whole_lines(data: bytes, stream: BinaryIO) -> Iterator[str]:
+    """UTF-8 after `data`, which came first. A piece at a time, so that a log of any size takes no more room; a line
+    that has no end in sight is cut."""
+    encoding = "utf-8-sig"
+    while piece := stream.read(_PIECE):
+        end = piece.rfind(b"\n") + 1
+        if not end and len(data) < _LONGEST:
+            data += piece
+            continue
+        yield (data + piece[: end or len(piece)]).decode(encoding, "replace")
+        data, encoding = piece[end:] if end else b"", "utf-8"
+    if data:
+        yield data.decode(encoding, "replace")
 
 
 def _shortened(line: str, at: int) -> str:

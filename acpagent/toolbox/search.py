@@ -26,7 +26,7 @@ DEFAULT_MATCHES = 100
 MAX_MATCHES = 1000
 MAX_LOCATIONS = 100
 FILE_BYTES = 8 << 20
-ONE_FILE_BYTES = 64 << 20  # where the model names a single file
+ONE_FILE_BYTES = 1 << 40  # where the model names a single file; there is a limit of time as well
 SECONDS = 30.0
 
 

@@ -11,7 +11,7 @@ import pytest
 from acpagent.core import files
 from acpagent.core.files import NotText
 from acpagent.core.scope import Cancelled, Scope
-from acpagent.toolbox import large
+from acpagent.toolbox import grepper, large
 
 LINES = 6_000_000  # of 17 bytes
 
@@ -112,3 +112,23 @@ def test_what_is_no_utf_8_is_refused(small: Any, data: bytes) -> None:
 def test_what_is_no_file_is_not_large(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none", "/dev/zero", "a\0b"):
         assert not large.is_large(str(path))
+
+
+def test_a_huge_file_is_searched(linked: Any) -> None:
+    result = linked.call("grep", pattern="59999[0-9]9", path="big.log")
+    lines = result.text.split("\n")
+    assert lines[0] == "big.log:5999909: this is 05999909"
+    assert lines[-1] == "big.log:5999999: this is 05999999"
+    assert result.facts["match_count"] == len(lines) == 10
+
+
+@pytest.mark.parametrize("size", [1, 7, 4 << 20])
+def test_lines_of_a_search_do_not_depend_on_how_a_file_is_read(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(grepper, "_PIECE", size)
+    monkeypatch.setattr(grepper, "_SNIFFED", size)
+    data = codecs.BOM_UTF8 + "éa\r\n\r\nbé\n\n\n\ufeffé\nlast é".encode()
+    path = bench.write("f", data)
+    found = list(grepper.Search("é", False, 10, 1000).found([path.encode()]))
+    assert found == [(0, 1, "éa"), (0, 3, "bé"), (0, 6, "\ufeffé"), (0, 7, "last é")]
