@@ -40,7 +40,7 @@ def begin(one: Agent, session: str, what: str) -> int | None:
 
 @pytest.mark.parametrize("what", ["idle", "talk", "run", "stubborn", "edit"])
 @pytest.mark.parametrize("end", ["eof", "term", "int"])
-def test_TRN_12_TRN_14_the_agent_ends_within_five_seconds(
+def test_TRN_12_TRN_14_BB_21_the_agent_ends_within_five_seconds(
     agent: StartAgent, home: Home, workspace: Path, what: str, end: str
 ) -> None:
     home.use_script(SCRIPT)

@@ -139,7 +139,7 @@ def test_TRN_11_the_last_request_is_answered_though_the_input_ends(
 
 
 @pytest.mark.parametrize("input_open", [True, False])
-def test_TRN_13_a_client_that_is_gone_ends_the_agent(home: Home, workspace: Path, input_open: bool) -> None:
+def test_TRN_13_BB_21_a_client_that_is_gone_ends_the_agent(home: Home, workspace: Path, input_open: bool) -> None:
     home.use_script(SCRIPT)
     with subprocess.Popen(
         ACPAGENT, env=home.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
