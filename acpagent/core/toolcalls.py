@@ -11,6 +11,7 @@ from acpagent.core.blocks import Block
 
 if TYPE_CHECKING:
     from acpagent.core.host import HostFiles, HostShell
+    from acpagent.core.jobs import Jobs
     from acpagent.core.live import LiveOutput
     from acpagent.core.paths import Roots
     from acpagent.core.scope import Scope
@@ -125,7 +126,8 @@ class ToolContext:
     """What a tool may use while it prepares or applies one call; made new for each call.
 
     `show` puts content before the person while the call runs and returns once it has left (TERM-08); raises
-    `Cancelled`. `seen` is what the call knows of files it looked at, by path, from `prepare` to `apply`.
+    `Cancelled`. `seen` is what the call knows of files it looked at, by path, from `prepare` to `apply`. `jobs` are the
+    session's background jobs.
     """
 
     roots: Roots
@@ -138,6 +140,7 @@ class ToolContext:
     shell: HostShell | None = None
     show: Callable[[tuple[Content, ...]], None] = lambda content: None
     seen: dict[str, Any] = field(default_factory=dict)
+    jobs: Jobs | None = None
 
 
 class Tool(Protocol):

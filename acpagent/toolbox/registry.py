@@ -12,6 +12,7 @@ from acpagent.toolbox import arguments
 from acpagent.toolbox.delete import DeleteFile
 from acpagent.toolbox.edit import EditFile
 from acpagent.toolbox.find import Glob
+from acpagent.toolbox.jobs import JobKill, JobOutput
 from acpagent.toolbox.listing import ListDir
 from acpagent.toolbox.move import MoveFile
 from acpagent.toolbox.multi_edit import MultiEdit
@@ -26,7 +27,7 @@ def builtin_tools() -> list[Tool]:
     """New instances of the tools that need nothing but a context."""
     return [
         ReadFile(), WriteFile(), EditFile(), MultiEdit(), MoveFile(), DeleteFile(), ListDir(), Glob(), Grep(), Bash(),
-        TodoWrite(),
+        JobOutput(), JobKill(), TodoWrite(),
     ]  # fmt: skip
 
 

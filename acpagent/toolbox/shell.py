@@ -1,4 +1,4 @@
-"""bash: a command in the foreground."""
+"""bash: a command in the foreground, or one that goes on in the background."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 from acpagent.core import bounds, process
 from acpagent.core.blocks import Text
+from acpagent.core.jobs import NotStarted
 from acpagent.core.process import Result
 from acpagent.core.scope import Cancelled
 from acpagent.core.toolcalls import Content, Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox import terminal
-from acpagent.toolbox.arguments import STRING, Schema, closed, described
+from acpagent.toolbox.arguments import FLAG, STRING, Schema, closed, described
 from acpagent.toolbox.terminal import Ran
 
 MAX_SECONDS = 3600
@@ -25,20 +26,25 @@ _SHELLS = ("/bin/bash", "/bin/sh")
 
 @dataclass(frozen=True, slots=True)
 class _Command:
+    """`seconds` is None for a background job that may run for ever."""
+
     text: str
-    seconds: float
+    seconds: float | None
+    background: bool = False
 
 
 class Bash:
     name = "bash"
     description = (
-        "Run a shell command in the working directory and wait for it. There is no input and no terminal. "
-        "Children left in the background are ended with it."
+        "Run a shell command in the working directory and wait for it. There is no input and no terminal. Children "
+        "that it leaves behind are ended with it: what is to go on, such as a server, needs background, which starts "
+        "a job and returns its id for job_output and job_kill at once."
     )
     schema: Schema = closed(
         {
             "command": STRING,
             "timeout_seconds": {"type": "number", "minimum": 1, "maximum": MAX_SECONDS},
+            "background": FLAG,
             "description": described(STRING, "what it is for, in a few words"),
         },
         "command",
@@ -55,12 +61,14 @@ class Bash:
         facts = {"command": command[:FACT_CHARACTERS]}
         if args.get("description"):
             facts["description"] = bounds.one_line(args["description"], COMMAND_CHARACTERS)
+        background = args.get("background", False)
+        seconds = args.get("timeout_seconds", None if background else ctx.command_seconds)
         return Proposal(
-            title=_title(command),
+            title=_title(command, background),
             kind=self.kind,
             effects=(Effect("execute", command=command),),
             subject=command,
-            detail=_Command(command, args.get("timeout_seconds", ctx.command_seconds)),
+            detail=_Command(command, seconds, background),
             facts=facts,
         )
 
@@ -69,9 +77,25 @@ class Bash:
         if not os.path.isdir(ctx.roots.cwd):
             raise ToolRefusal("The working directory is gone.")
         argv = [shell(), "-c", command.text]  # the shell whose language was judged
+        if command.background:
+            return _started(command, argv, ctx)
+        assert command.seconds is not None
         room = max(ctx.output_bytes - STATUS_BYTES, 0)
         ran = terminal.run(argv, command.seconds, room, ctx) if ctx.shell is not None else None
         return _told(command, ran or _run_here(argv, command.seconds, room, ctx))
+
+
+def _started(command: _Command, argv: list[str], ctx: ToolContext) -> ToolResult:
+    """Start a job. It is ours even where foreground commands run in the editor."""
+    if ctx.jobs is None:
+        raise ToolRefusal("Nothing can run in the background here.")
+    ctx.scope.check()
+    try:
+        job = ctx.jobs.start(command.text, argv, cwd=ctx.roots.cwd, env=environment(ctx), seconds=command.seconds)
+    except NotStarted as reason:
+        raise ToolRefusal(f"Not started: {reason}.") from None
+    facts = {"command": command.text[:FACT_CHARACTERS], "job_id": job.id}
+    return ToolResult(f"Started as {job.id}.", raw=facts, facts=facts)
 
 
 def _run_here(argv: list[str], seconds: float, room: int, ctx: ToolContext) -> Ran:
@@ -139,9 +163,16 @@ def _exit(command: _Command, result: Result | None) -> tuple[str, str]:
     if result.timed_out:
         return " (timed out)", f"timed out after {command.seconds:g} s and was ended"
     if result.exit_code is None:
-        return " (failed)", f"ended by {result.signal or 'nothing: it could not be killed'}"
-    return (f" (exit {result.exit_code})" if result.exit_code else ""), f"exit {result.exit_code}"
+        return " (failed)", ending(result)
+    return (f" (exit {result.exit_code})" if result.exit_code else ""), ending(result)
 
 
-def _title(command: str) -> str:
-    return f"Run: {bounds.one_line(command, COMMAND_CHARACTERS)}"
+def ending(result: Result) -> str:
+    """How a command ended, in words: `exit 1`, `ended by SIGKILL`."""
+    if result.exit_code is not None:
+        return f"exit {result.exit_code}"
+    return f"ended by {result.signal or 'nothing: it could not be killed'}"
+
+
+def _title(command: str, background: bool = False) -> str:
+    return f"{'Start' if background else 'Run'}: {bounds.one_line(command, COMMAND_CHARACTERS)}"

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from acpagent.core.jobs import Jobs
 from acpagent.core.live import LiveOutput
 from acpagent.core.paths import Roots
 from acpagent.core.scope import Scope
@@ -21,10 +23,18 @@ class Bench:
         self.registry = Registry(builtin_tools())
         self.output_bytes = 65_536
         self.hidden_env: frozenset[str] = frozenset()
+        self.jobs = Jobs()
 
     def context(self, scope: Scope | None = None, live: LiveOutput | None = None) -> ToolContext:
-        roots = Roots(str(self.root))
-        return ToolContext(roots, scope or Scope(), live or LiveOutput(), 20, self.output_bytes, self.hidden_env)
+        return ToolContext(
+            Roots(str(self.root)),
+            scope or Scope(),
+            live or LiveOutput(),
+            20,
+            self.output_bytes,
+            self.hidden_env,
+            jobs=self.jobs,
+        )
 
     def write(self, path: str, data: bytes | str = "") -> str:
         where = self.root / path
@@ -62,4 +72,6 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path):
-    return Bench(tmp_path.resolve())
+    made = Bench(tmp_path.resolve())
+    yield made
+    assert made.jobs.close(time.monotonic() + 10)

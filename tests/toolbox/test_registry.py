@@ -27,14 +27,15 @@ def test_the_tools_and_their_order():
     registry = Registry(reversed(builtin_tools()))
     names = [spec.name for spec in registry.specs()]
     assert names == [
-        "bash", "delete_file", "edit_file", "glob", "grep", "list_dir", "move_file", "multi_edit", "read_file",
-        "todo_write", "write_file",
+        "bash", "delete_file", "edit_file", "glob", "grep", "job_kill", "job_output", "list_dir", "move_file",
+        "multi_edit", "read_file", "todo_write", "write_file",
     ]  # fmt: skip
     assert registry.specs() == Registry(builtin_tools()).specs()
     assert registry.get("none") is None
     assert {name for name in names if registry.get(name).reads_only} == {
         "glob",
         "grep",
+        "job_output",
         "list_dir",
         "read_file",
         "todo_write",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from acpagent.core.blocks import Block
@@ -171,9 +172,12 @@ class SessionCrew:
         self._save_settings(model=loadout.model)
 
     def _tear_down(self, teardown: Teardown) -> TornDown:
-        """Store what is left, free connections and the lease; erase last, if the session is being deleted."""
+        """End jobs, store what is left, free connections and the lease; erase last, if the session is being deleted.
+        A job that will not die in time is left to the end of the process."""
+        deadline = time.monotonic() + TEARDOWN_SECONDS
         try:
             if self.keep is not None:
+                self.keep.jobs.stop()
                 self.keep.loadout.provider.close()
                 if not teardown.erase:
                     self.keep.journal.commit(TEARDOWN_SECONDS)
@@ -183,6 +187,8 @@ class SessionCrew:
         except Fault as fault:
             return TornDown(fault)
         finally:
+            if self.keep is not None:
+                self.keep.jobs.close(deadline)
             self._release()
         return TornDown()
 

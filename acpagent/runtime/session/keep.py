@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acpagent.core.history import Entry
+from acpagent.core.jobs import Jobs
 from acpagent.core.paths import Roots
 from acpagent.runtime.session.loadout import AXES, CONTROLS, Loadout
 from acpagent.runtime.session.services import SessionGate
@@ -61,7 +62,7 @@ class RowWriter:
 @dataclass(slots=True)
 class Keep:
     """Made by the opening. Touched by the session worker alone, except `loadout` and `controls`, which change
-    under the session lock."""
+    under the session lock, and `jobs`, which look after themselves."""
 
     writer: RowWriter
     roots: Roots
@@ -72,6 +73,7 @@ class Keep:
     controls: dict[str, str]
     cost: float | None = None
     spoken: bool = False
+    jobs: Jobs = field(default_factory=Jobs)
 
     @property
     def row(self) -> SessionRow:

@@ -24,6 +24,7 @@ from acpagent.runtime.turn.speaker import Speaker, new_id
 from acpagent.runtime.turn.stop import STOPS, leaves_no_trace
 from acpagent.runtime.turn.toolrun import Desk, ToolRunner
 from acpagent.store import sessions
+from acpagent.toolbox import jobs
 from acpagent.wire import codes
 
 TITLE_LENGTH = 80
@@ -84,7 +85,8 @@ class TurnRunner:
     def _loop(self, turn_id: str, turn: Turn, spending: Spending) -> TurnLoop:
         keep, loadout, host = self.keep, self.keep.loadout, self.host
         speaker = Speaker(turn_id, host.emit, keep.record)
-        first_words = "" if keep.spoken else preface(keep.row.cwd)
+        facts = ["" if keep.spoken else preface(keep.row.cwd), jobs.news(keep.jobs)]
+        first_words = "\n".join(fact for fact in facts if fact)
         open_text = attached.opener(lambda scope: self._context(scope, LiveOutput()))
         reader = PromptReader(keep.roots, loadout.provider.sees_images, open_text, first_words)
         return TurnLoop(
@@ -130,6 +132,7 @@ class TurnRunner:
             hidden_env=self.services.hidden_env,
             files=self.host.files,
             shell=self.host.shell,
+            jobs=self.keep.jobs,
         )
 
     def _finish(self, turn_id: str, ended: Ended, closed: TurnClosed, local: bool) -> Fault | None:
