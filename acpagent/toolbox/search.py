@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from acpagent.core import bounds, process
+from acpagent.core import bounds
 from acpagent.core.paths import unmoved
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
-from acpagent.toolbox import grepper
+from acpagent.toolbox import apart, grepper
 from acpagent.toolbox.arguments import FLAG, STRING, Schema, closed, described
 from acpagent.toolbox.find import counted, title_of
 from acpagent.toolbox.patterns import matcher
-from acpagent.toolbox.shell import environment
 from acpagent.toolbox.texts import name, place
 from acpagent.toolbox.walk import Walk
 
@@ -117,9 +113,10 @@ def _search(search: _Search, ctx: ToolContext) -> _Found:
         "limit": search.limit,
         "file_bytes": file_bytes,
     }
-    python = _interpreter()
-    if python is not None:
-        _search_apart(python, options, paths, found, ctx)
+    listing = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    ran = apart.run(grepper.__file__, options, listing, SECONDS, ctx)
+    if ran is not None:
+        _take(ran, paths, found)
     else:
         _search_here(options, paths, found, ctx)
     return found
@@ -139,36 +136,14 @@ def _paths(search: _Search, ctx: ToolContext, found: _Found) -> tuple[list[str],
     return paths, FILE_BYTES
 
 
-def _interpreter() -> str | None:
-    """A Python to run the search in; None where we run inside another program."""
-    python = os.path.basename(sys.executable or "")
-    usable = python.startswith(("python", "pypy")) and os.path.isfile(grepper.__file__)
-    return sys.executable if usable else None
-
-
-def _search_apart(
-    python: str, options: Mapping[str, Any], paths: Sequence[str], found: _Found, ctx: ToolContext
-) -> None:
-    output = _Collected()
-    with tempfile.TemporaryFile() as listing:
-        listing.write(b"".join(os.fsencode(path) + b"\0" for path in paths))
-        listing.seek(0)
-        ended = process.run(
-            [python, "-I", "-S", grepper.__file__, json.dumps(options)],
-            cwd="/",
-            env=environment(ctx),
-            output=output,
-            scope=ctx.scope,
-            timeout=SECONDS,
-            stdin=listing.fileno(),
-        )
+def _take(ran: apart.Ran, paths: Sequence[str], found: _Found) -> None:
     summary: Mapping[str, Any] = {}
-    for row in output.rows():
+    for row in ran.rows:
         if isinstance(row, list):
             found.matches.append((paths[row[0]], row[1], row[2]))
         else:
             summary = row
-    if ended.timed_out:
+    if ran.timed_out:
         found.notes.append(f"stopped after {SECONDS:g} s; narrow the search or simplify the pattern")
     elif not summary:
         raise ToolRefusal("The search broke off.")
@@ -196,21 +171,3 @@ def _take_summary(summary: Mapping[str, Any], found: _Found) -> None:
     found.full = summary.get("full", False)
     if summary.get("skipped"):
         found.notes.append(f"{summary['skipped']} files left out: too large")
-
-
-class _Collected:
-    """Everything the child writes; it writes little."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def write(self, data: bytes) -> None:
-        self._data += data
-
-    def rows(self) -> Iterator[Any]:
-        """The JSON lines, but for one that was cut off by the end."""
-        for line in self._data.split(b"\n"):
-            try:
-                yield json.loads(line)
-            except ValueError:
-                continue
