@@ -11,6 +11,7 @@ _SENTENCES: dict[str, str] = {
     "image_unseen": "The model in use cannot see images; it was told that one was attached.",
     "model_gone": "The model {model} of this session is no longer configured; {instead} is used instead.",
     "model_retry": "The model did not answer ({cause}); try {attempt} of {limit} follows in {seconds} s.",
+    "model_silent": "The model has not answered for {seconds:g} s; it is still waited for.",
     "reload_failed": "The reload failed and the old runtime stays: {cause}",
     "steer_unused": "This guidance came too late for the turn and was not used: {text}",
 }

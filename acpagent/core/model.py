@@ -148,9 +148,13 @@ class ProviderFault(Exception):
 
 
 class Provider(Protocol):
-    """One configured model behind one API. Built per loadout; safe to use from one call at a time per session."""
+    """One configured model behind one API. Built per loadout; safe to use from one call at a time per session.
+
+    `patience`: seconds without a word of the model after which the person is told that it is waited for; None: never.
+    """
 
     name: str
+    patience: float | None
     context_window: int
     sees_images: bool
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from acpagent.providers.caller import Caller, Dialect
 
 
+_PATIENCE = 0.25  # of the time that a server may be silent
+
+
 class OverHttp:
     """`core.model.Provider` over HTTP.
 
@@ -28,6 +31,7 @@ class OverHttp:
         self, provider: ProviderSettings, model: ModelSettings, key: KeySource | None, policy: Policy
     ) -> None:
         self.name = model.id
+        self.patience: float | None = provider.timeouts.read * _PATIENCE
         self.context_window = model.context_window
         self.sees_images = model.vision
         self.currency = usage.currency(model.price)

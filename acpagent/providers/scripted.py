@@ -24,6 +24,7 @@ class Scripted:
 
     def __init__(self, model: ModelSettings, script: Script, policy: Policy) -> None:
         self.name = model.id
+        self.patience: float | None = None
         self.context_window = model.context_window
         self.sees_images = model.vision
         self.currency = usage.currency(model.price)

@@ -88,6 +88,7 @@ SCRIPT: dict[str, Any] = {
         *(turn(f"passing {fault}.", [passing(fault), *says("Here.")]) for fault in FAULTS if FAULTS[fault].again),
         turn("next", says("Hello.")),
         turn("empty", []),
+        turn("slow", [{"wait": 0.2}, calls("list_dir")], [{"wait": 0.2}, *says("There.")]),
     ]
 }
 
@@ -171,3 +172,12 @@ def test_an_answer_of_nothing_is_no_silent_end(one: Served) -> None:
     assert "answer was empty" in answer["error"]["message"]
     assert notices(updates) == TRIES - 1
     assert_usable(one, session)
+
+
+def test_a_slow_model_is_waited_for_and_the_person_told_once(one: Served) -> None:
+    updates, answer = prompt(one, one.new(), "slow")
+    assert answer["result"] == {"stopReason": "end_turn"}
+    told = "The model has not answered for 0.1 s; it is still waited for."
+    assert text_in(updates).count(told) == 1
+    assert text_in(updates).endswith("There.")
+    assert [call.status for call in calls_in(updates)] == ["completed"]

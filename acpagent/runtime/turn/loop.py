@@ -73,6 +73,7 @@ class TurnLoop:
         self._conversation, self._record, self._provider = conversation, record, provider
         self._prefix, self._tools, self._speaker = prefix, tools, speaker
         self._reader, self._steering, self._spending, self._limit = reader, steering, spending, limit
+        self._told_of_silence = False
         self._unheard: deque[tuple[Block, ...]] = deque()
 
     def run(self, blocks: Sequence[Block]) -> Ended:
@@ -118,7 +119,15 @@ class TurnLoop:
 
     def _ask_model(self) -> ModelReply:
         request = ModelRequest(*self._prefix, self._conversation.fragments())
-        reply = call_model(self._provider, request, self._scope, self._speaker, self._host.wait_room, self._show_retry)
+        reply = call_model(
+            self._provider,
+            request,
+            self._scope,
+            self._speaker,
+            self._host.wait_room,
+            self._show_retry,
+            self._show_silence,
+        )
         if reply.kept:
             self._record(ReplyKept(self._turn_id, self._provider.name, reply.kept))
         self._count(reply.usage)
@@ -132,6 +141,12 @@ class TurnLoop:
             "cause": retry.cause,
         }
         self._speaker.tell(Notice("warning", "model_retry", params))
+
+    def _show_silence(self, seconds: float) -> None:
+        """Once in a turn: a slow model is slow at each call."""
+        if not self._told_of_silence:
+            self._told_of_silence = True
+            self._speaker.tell(Notice("info", "model_silent", {"seconds": round(seconds, 1)}))
 
     def _count(self, report: UsageReport) -> None:
         spending, provider, usage = self._spending, self._provider, report.usage

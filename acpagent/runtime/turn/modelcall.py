@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -143,6 +144,32 @@ class ReplyBuilder:
         return ModelReply(self._reason, () if self._reason == "length" else calls, self._usage, self._kept)
 
 
+class Silence:
+    """The time before the first thing that a call brings."""
+
+    def __init__(self, patience: float | None, tell: Callable[[float], None]) -> None:
+        self._patience = patience
+        self._ends = None if patience is None else time.monotonic() + patience
+        self._tell = tell
+
+    def cut(self, timeout: float | None) -> float | None:
+        """A timeout that is no longer than the patience lasts."""
+        if self._ends is None:
+            return timeout
+        left = max(0.0, self._ends - time.monotonic())
+        return left if timeout is None else min(timeout, left)
+
+    def note(self, came: bool) -> None:
+        """Something came, or did not until now."""
+        if self._patience is None or self._ends is None:
+            return
+        if came:
+            self._ends = None
+        elif time.monotonic() >= self._ends:
+            self._ends = None
+            self._tell(self._patience)
+
+
 def call_model(
     provider: Provider,
     request: ModelRequest,
@@ -150,17 +177,21 @@ def call_model(
     speaker: Speaker,
     wait_room: Callable[[Scope], None],
     on_retry: Callable[[Retrying], None],
+    on_silence: Callable[[float], None],
 ) -> ModelReply:
     """Make one model call on a helper thread and speak what it brings. Runs on the session worker.
 
-    Raises `Cancelled` as soon as the scope is, `ProviderFault` when the call failed; what was shown stays shown.
+    `on_silence` is told once, with the seconds, if nothing came for as long as the provider has patience. Raises
+    `Cancelled` as soon as the scope is, `ProviderFault` when the call failed; what was shown stays shown.
     """
     handoff = Handoff(scope)
     helper = threading.Thread(target=handoff.read_all, args=(provider, request), name="acpagent-model", daemon=True)
     helper.start()
     builder = ReplyBuilder(speaker, on_retry)
+    silence = Silence(provider.patience, on_silence)
     try:
-        while (batches := handoff.take(speaker.due_in())) is not None:
+        while (batches := handoff.take(silence.cut(speaker.due_in()))) is not None:
+            silence.note(bool(batches))
             for batch in batches:
                 for event in batch:
                     builder.take(event)
