@@ -64,6 +64,20 @@ MISTAKES = {
         "providers:\n  p:\n    api: scripted\n    script: a\n    base_url: http://a\n",
         5, "p.base_url", "remove it",
     ),
+    "no model file": ("providers:\n  p: {api: llama-cpp}\n", 2, "providers.p: has no model_file", "add"),
+    "model file elsewhere": (
+        LOCAL + "    model_file: a.gguf\n", 7, "local.model_file: is for `api: llama-cpp` only", "remove it",
+    ),
+    "key for a model file": (
+        "providers:\n  p:\n    api: llama-cpp\n    model_file: a\n    api_key_env: A\n", 5, "p.api_key_env", "remove",
+    ),
+    "two models in a file": (
+        "providers:\n  p:\n    api: llama-cpp\n    model_file: a\n    models: {a: , b: }\n", 5, "p.models", "keep one",
+    ),
+    "retries of a script": (
+        "providers:\n  p:\n    api: scripted\n    script: a\n    retries: {}\n", 5, "p.retries", "remove it",
+    ),
+    "no tries": (LOCAL + "    retries: {tries: 0}\n", 7, "local.retries.tries", "from 1 to 20"),
     "address without scheme": (
         LOCAL.replace("http://", ""), 4, "base_url: is not the address", "write http://",
     ),

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from acpagent.config import presets, selection
-from acpagent.config.settings import Limits, ModelSettings, PermissionSettings, Price, Settings, Timeouts
+from acpagent.config import credentials, presets, selection
+from acpagent.config.settings import Limits, ModelSettings, PermissionSettings, Price, Retries, Settings, Timeouts
 from tests.config.home import LOCAL, Home
 
 WHOLE = """
@@ -154,6 +154,26 @@ def test_scripts(home: Home, written: str, script: str, model: str) -> None:
 def test_a_scripted_provider_may_describe_its_models(home: Home) -> None:
     loaded = home.load("providers: {p: {api: scripted, script: a.yaml, models: {eyes: {vision: true}}}}")
     assert [(model.id, model.vision) for model in loaded.models] == [("p/eyes", True)]
+
+
+def test_a_model_in_a_file(home: Home) -> None:
+    """Named after it; without a window of its own the file tells how large that is."""
+    text = "providers: {mine: {api: llama-cpp, model_file: models/small.gguf}}"
+    (model,) = home.load(text).models
+    assert (model.id, model.context_window) == ("mine/small", 0)
+    provider = home.load(text).providers["mine"]
+    assert provider.model_file == str(home.path / "models" / "small.gguf")
+    assert credentials.find_key(str(home.path), provider) is None
+    loaded = home.load(text.replace("small.gguf", "small.gguf, models: {little: {context_window: 2048}}"))
+    assert [(model.id, model.context_window) for model in loaded.models] == [("mine/little", 2048)]
+
+
+def test_retries_and_tools(home: Home) -> None:
+    loaded = home.load(LOCAL).providers["local"]
+    assert (loaded.retries, loaded.models["tiny"].tools) == (Retries(4, 0.5), True)
+    text = LOCAL.replace("{}", "{tools: false}") + "    retries: {tries: 2, base_seconds: 0}\n"
+    loaded = home.load(text).providers["local"]
+    assert (loaded.retries, loaded.models["tiny"].tools) == (Retries(2, 0), False)
 
 
 # -- presets
