@@ -20,7 +20,7 @@ from acpagent.wire.schema import load
 from tests.conftest import Home
 from tests.repository.sources import ROOT
 
-PAGES = ["README.md", *(f"docs/{name}.md" for name in ("architecture", "client", "configuration", "editors"))]
+PAGES = ["README.md", *(f"docs/{name}.md" for name in ("architecture", "client", "configuration", "editors", "providers"))]
 AGENT = '["acpagent", "acp"]'
 
 
