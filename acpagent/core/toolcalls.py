@@ -126,7 +126,8 @@ class ToolContext:
     """What a tool may use while it prepares or applies one call; made new for each call.
 
     `show` puts content before the person while the call runs and returns once it has left (TERM-08); raises
-    `Cancelled`. `seen` is what the call knows of files it looked at, by path, from `prepare` to `apply`. `jobs` are the
+    `Cancelled`. `veto` is asked before a file is looked at, and raises `ToolRefusal` where a rule forbids the call that
+    file. `seen` is what the call knows of files it looked at, by path, from `prepare` to `apply`. `jobs` are the
     session's background jobs.
     """
 
@@ -139,6 +140,7 @@ class ToolContext:
     files: HostFiles | None = None
     shell: HostShell | None = None
     show: Callable[[tuple[Content, ...]], None] = lambda content: None
+    veto: Callable[[str], None] = lambda path: None
     seen: dict[str, Any] = field(default_factory=dict)
     jobs: Jobs | None = None
 

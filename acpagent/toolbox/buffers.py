@@ -62,8 +62,10 @@ def verbatim(raw: str, like: TextFile | None) -> str:
 
 
 def find(path: str, ctx: ToolContext) -> Seen:
-    """The file at a resolved path. Raises `NotText`, `InDoubt`, `Cancelled`, and OSError, as `files.read_text` does or
-    with the editor's words."""
+    """The file at a resolved path. Raises `NotText`, `InDoubt`, `Cancelled`, `ToolRefusal` where the call may not look
+    at it, and OSError, as `files.read_text` does or with the editor's words."""
+    ctx.veto(path)
+    ctx.seen.setdefault(path, None)
     disk = _on_disk(path)
     if ctx.files is None or not _may_be_shown(disk):
         return Seen(disk, "disk", disk)

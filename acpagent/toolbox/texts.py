@@ -134,6 +134,8 @@ class Texts:
             raise ToolRefusal(f"{called} is a directory; list_dir shows what is in it.") from None
         except NotText as reason:
             raise ToolRefusal(f"{called} cannot be used as text: {reason}.") from None
+        except InDoubt as silence:
+            raise ToolRefusal(f"{called} cannot be read: {words(silence)}.") from silence
         except OSError as error:
             raise ToolRefusal(f"{called} cannot be read: {words(error)}.") from None
 

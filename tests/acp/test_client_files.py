@@ -408,6 +408,35 @@ def test_PERM_06_nothing_is_read_before_the_person_allows_it(desk: Desk, tmp_pat
     assert desk.counts() == (0, 0)
 
 
+def test_PERM_06_what_a_rule_forbids_is_not_even_asked_for(agent: Any, home: Any, here: Path) -> None:
+    rules = {"deny": ["edit_file(file.txt)", "read_file(file.txt)"]}
+    home.use_script(SCRIPT, tool_approval="yolo", permissions=rules)
+    desk = Desk(agent(), here)
+    desk.path.write_text("one\ntwo\n")
+    titles = {"read": "Read file.txt", "edit": "edit_file file.txt", "overwrite": "write_file file.txt"}
+    for prompt, title in titles.items():
+        call = desk.call(prompt)
+        assert (call.now["title"], call.status) == (title, "failed")
+        assert "Not allowed: " in call.text
+    assert desk.counts() == (0, 0)
+
+
+@pytest.mark.parametrize("text", ["one\ntwo\n", "one\ntwo two\n", "none\n"])
+def test_PERM_06_a_change_that_does_not_fit_tells_nothing_of_a_file_that_may_not_be_read(
+    desk: Desk, tmp_path: Path, text: str
+) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text(text)
+    desk.editor.permission = "deny"
+    call = desk.call("alter outside")
+    assert call.status == "failed"
+    assert "found" not in call.text
+    if text.count("two") != 1:
+        assert call.text == (
+            f"The call does not fit what is in {outside}, which may not be told without asking. Read it first."
+        )
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -654,6 +683,17 @@ def test_CONT_03_a_link_that_the_editor_does_not_open_ends_no_prompt(desk: Desk,
     desk.editor.answers[READ] = answer
     links = [{"type": "resource_link", "uri": f"file://{here}/{name}", "name": "f"} for name in ("file.txt", "no.txt")]
     desk.editor.prompt(desk.session, [{"type": "text", "text": "do: see"}, *links])
+
+
+def test_CONT_03_an_editor_that_does_not_answer_is_asked_for_one_link_only(
+    impatient: Callable[..., Agent], here: Path
+) -> None:
+    desk = Desk(impatient(READ_SECONDS=0.2), here)
+    desk.path.write_text("on the disk\n")
+    desk.editor.answers[READ] = Silence()
+    link = {"type": "resource_link", "uri": f"file://{desk.path}", "name": "f"}
+    desk.editor.prompt(desk.session, [{"type": "text", "text": "do: see @file.txt"}, link, link, link])
+    assert desk.counts() == (1, 0)
 
 
 def test_CONT_03_a_prompt_can_be_cancelled_while_its_links_are_read(desk: Desk, stage: Stage) -> None:

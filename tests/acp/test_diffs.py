@@ -168,7 +168,7 @@ def test_DIFF_06_one_diff_for_one_file(stage: Stage, here: Path) -> None:
 def test_DIFF_06_a_change_too_large_to_show_is_told_in_words(stage: Stage, here: Path) -> None:
     call = change(stage, here, "very much")
     assert diffs(call.first) == diffs(call.now) == []
-    assert call.text == "Created file.txt (1500000 bytes, 1 lines)."
+    assert call.text == "Created file.txt (1500000 bytes, 1 line)."
 
 
 def test_DIFF_01_a_change_that_cannot_be_has_no_diff(stage: Stage, here: Path) -> None:

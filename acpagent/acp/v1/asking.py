@@ -65,6 +65,7 @@ class Asking:
         same goes to `late`, or is dropped.
         """
         wait = _Wait(scope, late)
+        self._driver.wait_room(scope)
         with scope.open():  # no request leaves once a cancel was read (CAN-07)
             call_id = self._driver.call(method, self._addressed(params), wait.take)
         try:

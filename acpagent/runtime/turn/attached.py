@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 
+from acpagent.core.host import InDoubt
 from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import ToolContext, ToolRefusal
 from acpagent.toolbox import large
@@ -16,15 +17,22 @@ OpenText = Callable[[str, int, Scope], str]
 
 def opener(make_context: Callable[[Scope], ToolContext]) -> OpenText:
     """`open_text(path, limit, scope)`: the start of a text file at a resolved path, at most `limit` bytes of it and a
-    mark where it was cut. It raises OSError for one that is not text or cannot be read, and `Cancelled`."""
+    mark where it was cut. It raises OSError for one that is not text or cannot be read, and `Cancelled`.
+
+    Of an editor that did not answer once nothing more is asked: a prompt with many links would wait for each."""
+    silent = False
 
     def open_text(path: str, limit: int, scope: Scope) -> str:
+        nonlocal silent
         scope.check()
         if large.is_large(path):
             return _cut(_start_of(path, limit), limit, whole=False)
+        if silent:
+            raise OSError("the editor does not answer")
         try:
             file = Texts(make_context(scope)).look(path)
         except ToolRefusal as refusal:
+            silent = isinstance(refusal.__cause__, InDoubt)
             raise OSError(str(refusal)) from None
         if file is None:
             raise FileNotFoundError(path)

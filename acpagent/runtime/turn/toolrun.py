@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from acpagent.core import bounds
 from acpagent.core.blocks import Text
 from acpagent.core.events import Event, Notice, PlanChanged, ToolChanged
 from acpagent.core.history import CallMade, CallSettled, Entry, PlanSet
@@ -18,6 +19,8 @@ from acpagent.core.model import ModelCall
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.core.toolcalls import (
     Content,
+    Effect,
+    EffectKind,
     Proposal,
     Tool,
     ToolCall,
@@ -32,6 +35,8 @@ SNAPSHOT_SECONDS = 0.1
 # How long a cancelled call may take to unwind before it is left behind.
 UNWIND_SECONDS = 2.0
 PARALLEL_CALLS = 8
+READ_TOOL = "read_file"
+TITLE_CHARACTERS = 120
 
 
 class Verdict(Protocol):
@@ -157,6 +162,7 @@ class ToolRunner:
         live = LiveOutput(lambda: self._mark_dirty(running))
         running.context = self._desk.make_context(self._desk.scope, live)
         running.context.show = lambda content: self._show(running, content)
+        running.context.veto = lambda path: self._veto(running, path)
         self._unannounced.remove(made)
         self._open.append(running)
         return running
@@ -167,7 +173,7 @@ class ToolRunner:
         try:
             proposal = running.tool.prepare(arguments, running.context)
         except ToolRefusal as refusal:
-            return str(refusal)
+            return self._tellable(running.context, str(refusal))
         except Cancelled:
             raise
         except Exception as error:
@@ -182,6 +188,24 @@ class ToolRunner:
             facts=dict(proposal.facts),
         )
         return None
+
+    def _veto(self, running: Running, path: str) -> None:
+        """What a rule forbids is not even looked at while a call is prepared, through the editor least of all."""
+        kind: EffectKind = "read" if running.tool is not None and running.tool.reads_only else "write"
+        verdict = self._desk.gate.judge(running.made.name, Proposal("", "other", (Effect(kind, path),)))
+        if verdict.action == "deny":
+            assert running.context is not None
+            title = bounds.one_line(f"{running.made.name} {running.context.roots.relative(path)}", TITLE_CHARACTERS)
+            running.call = replace(running.call, title=title)
+            raise ToolRefusal(f"Not allowed: {verdict.reason}")
+
+    def _tellable(self, context: ToolContext, refusal: str) -> str:
+        """Why a call cannot be prepared says what is in a file: only what may be read without a question is told."""
+        for path in context.seen:
+            verdict = self._desk.gate.judge(READ_TOOL, Proposal("", "read", (Effect("read", path),)))
+            if verdict.action != "allow":
+                return f"The call does not fit what is in {path}, which may not be told without asking. Read it first."
+        return refusal
 
     def _permitted(self, running: Running) -> bool:
         """Ask the gate, and the person if it says so. Anything but an offered yes is a no (PERM-06)."""
