@@ -12,6 +12,8 @@ from acpagent.client.callbacks import Permission
 from acpagent.client.client import Client
 from acpagent.client.faults import AgentEnded, AgentFault
 from acpagent.client.process import STOP_SECONDS
+from acpagent.config.problems import ConfigError
+from acpagent.core.faults import Fault
 from acpagent.wire.codes import AUTH_REQUIRED
 
 STOPPED, CANCELLED = 3, 130
@@ -54,7 +56,7 @@ def guarded(command: Callable[[], int]) -> int:
     """Run a command; what it raises becomes a message on stderr and an exit code."""
     try:
         return command()
-    except UsageError as error:
+    except (UsageError, ConfigError) as error:
         return complain(str(error), USAGE)
     except AgentEnded as fault:
         if fault.exit_code == USAGE:
@@ -62,6 +64,8 @@ def guarded(command: Callable[[], int]) -> int:
         return complain(fault.message, FAILED)
     except AgentFault as fault:
         return complain(fault.message, USAGE if fault.code == AUTH_REQUIRED else FAILED)
+    except Fault as fault:
+        return complain(fault.message, FAILED)
     except BrokenPipeError:
         # Nobody reads any more; without this, Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -103,11 +103,11 @@ class StandIn:
 
 def run(words: Sequence[str]) -> int:
     """Run the command. Returns its exit code, see `--help`."""
-    options = _parser().parse_args(words)
+    options = make_parser().parse_args(words)
     return agent.guarded(lambda: _run(options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent demo",
         description="Watch a shipped script find and repair a failing test.",

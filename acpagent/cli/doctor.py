@@ -43,11 +43,11 @@ exit codes: 0 nothing failed, 1 something did, 2 wrong usage
 
 def run(words: Sequence[str]) -> int:
     """Run the command. Returns its exit code, see `--help`."""
-    options = _parser().parse_args(words)
+    options = make_parser().parse_args(words)
     return agent.guarded(lambda: _run(options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent doctor",
         description="See what works and what does not.",

@@ -105,7 +105,7 @@ def needed_env() -> dict[str, str]:
 
 def run(words: Sequence[str]) -> int:
     """Run the command. Returns its exit code, see `--help`."""
-    options = _parser().parse_args(words)
+    options = make_parser().parse_args(words)
     editors, terminal = load(), Terminal(sys.stdout)
     if options.name is None:
         _list(editors, terminal)
@@ -116,7 +116,7 @@ def run(words: Sequence[str]) -> int:
     return OK
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent editors",
         description="Print what to paste into an editor's settings.",

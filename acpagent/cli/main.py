@@ -18,7 +18,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("acpagent.cli.doctor", "see what works and what does not; pack a bug report"),
     "demo": ("acpagent.cli.demo", "watch a shipped script at work; needs no key and no network"),
     "run": ("acpagent.cli.run", "run one prompt in this folder and print what happens"),
-    "sessions": ("acpagent.cli.sessions", "list or delete stored sessions"),
+    "sessions": ("acpagent.cli.sessions", "list, show, export or delete stored sessions"),
+    "completion": ("acpagent.cli.completion", "print a script that completes these words in a shell"),
 }
 
 # Exit codes, the same for every command.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import termios
 
-from acpagent.cli.show import TurnView
+from acpagent.cli.show import View
 from acpagent.cli.terminal import Terminal
 from acpagent.client.permission import Option, PermissionRequest, chosen
 from acpagent.config import locate
@@ -14,7 +14,7 @@ from acpagent.config import locate
 class Person:
     """Asks on stdin, by number. Enter, the end of input, and anything that is no number on offer refuse."""
 
-    def __init__(self, view: TurnView) -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
         # Where stdout goes to a file, the question must not.
         self._terminal = view.terminal if sys.stdout.isatty() else Terminal(sys.stderr)
@@ -41,7 +41,7 @@ class Person:
 class Nobody:
     """Refuses, and says so."""
 
-    def __init__(self, view: TurnView) -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
         self._refused = False
 

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 from acpagent.cli import agent
 from acpagent.cli.agent import CANCELLED, STOPPED, UsageError
+from acpagent.cli.lines import JsonView
 from acpagent.cli.main import FAILED, OK
 from acpagent.cli.person import Nobody, Person
 from acpagent.cli.show import TurnView
 from acpagent.cli.terminal import Terminal
 from acpagent.cli.watch import Watch
+from acpagent.client.faults import AgentFault
 
 _EXITS = {
     "end_turn": OK,
@@ -26,6 +28,9 @@ _EPILOG = """\
 Questions of the agent are asked on the terminal; without one they are answered no.
 The first Ctrl-C cancels the turn, a second one ends the command.
 
+With --json each line on stdout is one object: updates as the protocol has them, with their `sessionUpdate`; and last
+the outcome, with `stopReason` and `sessionId`, or with `error`. All else goes to stderr.
+
 exit codes:
   0    the turn came to its end
   1    the agent or the model failed
@@ -37,11 +42,11 @@ exit codes:
 
 def run(words: Sequence[str]) -> int:
     """Run the command. Returns its exit code, see `--help`."""
-    options = _parser().parse_args(words)
+    options = make_parser().parse_args(words)
     return agent.guarded(lambda: _run(options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent run",
         description="Run one prompt and print what happens.",
@@ -52,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("prompt", metavar="PROMPT", help="what is to be done; - reads it from stdin")
     parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder to work in (default: this one)")
     parser.add_argument("--model", metavar="MODEL", help="provider/model, or either if it is unique")
+    parser.add_argument("--json", action="store_true", help="print lines of JSON for a program")
     return parser
 
 
@@ -62,16 +68,36 @@ def _run(options: argparse.Namespace) -> int:
     if not os.path.isdir(options.cwd):
         raise UsageError(f"{options.cwd}: no such folder")
     cwd = os.path.abspath(options.cwd)
+    flags = ["--model", options.model] if options.model else []
+    return _as_json(text, cwd, flags) if options.json else _for_a_person(text, cwd, flags)
+
+
+def _for_a_person(text: str, cwd: str, flags: list[str]) -> int:
     view = TurnView(Terminal(sys.stdout), cwd)
     someone = Person(view) if sys.stdin.isatty() else Nobody(view)
     watch = Watch(view, someone.decide)
-    flags = ["--model", options.model] if options.model else []
     with agent.running(flags, watch.permission) as client:
         try:
             stop = watch.run(client.open(cwd), text)
         finally:
             view.end()
     view.end(stop)
+    someone.advise()
+    return _EXITS.get(stop, FAILED)
+
+
+def _as_json(text: str, cwd: str, flags: list[str]) -> int:
+    view = JsonView(cwd)
+    someone = Person(view) if sys.stdin.isatty() else Nobody(view)
+    watch = Watch(view, someone.decide)
+    try:
+        with agent.running(flags, watch.permission) as client:
+            session = client.open(cwd)
+            stop = watch.run(session, text)
+            view.result(watch.response, session.id)
+    except AgentFault as fault:
+        view.fault(fault)
+        raise
     someone.advise()
     return _EXITS.get(stop, FAILED)
 

@@ -1,19 +1,23 @@
-"""`acpagent sessions`: what is stored, asked of an agent process like any editor would."""
+"""`acpagent sessions`: what is stored. Listing and deleting is asked of an agent process like any editor would."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from acpagent.cli import agent
-from acpagent.cli.agent import complain
+from acpagent.cli import agent, past
+from acpagent.cli.agent import UsageError, complain
 from acpagent.cli.main import FAILED, OK
+from acpagent.cli.markdown import Page
+from acpagent.cli.show import TurnView
 from acpagent.cli.terminal import Terminal, columns, fitted, short_path
 from acpagent.client.faults import AgentFault
 from acpagent.client.session import SessionInfo
+from acpagent.config import locate
 from acpagent.core.bounds import one_line
 
 _HEADER = ("ID", "UPDATED", "FOLDER", "TITLE")
@@ -23,15 +27,15 @@ _TITLE = 80
 
 def run(words: Sequence[str]) -> int:
     """Run the command. Returns its exit code, see `--help`."""
-    options = _parser().parse_args(words)
+    options = make_parser().parse_args(words)
     command: Callable[[argparse.Namespace], int] = options.command
     return agent.guarded(lambda: command(options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent sessions",
-        description="List or delete stored sessions.",
+        description="List, show, export or delete stored sessions.",
         epilog=_EPILOG,
         allow_abbrev=False,
     )
@@ -40,6 +44,15 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--cwd", metavar="DIR", help="only sessions of this folder")
     listing.add_argument("--json", action="store_true", help="as JSON")
     listing.set_defaults(command=_list)
+    showing = commands.add_parser("show", help="what happened in a session", allow_abbrev=False)
+    showing.add_argument("--json", action="store_true", help="as JSON, with every update as an editor would get it")
+    showing.set_defaults(command=_show_one)
+    exporting = commands.add_parser("export", help="a session as a page or as data", allow_abbrev=False)
+    exporting.add_argument("--format", choices=("md", "json"), default="md", help="Markdown (the default) or JSON")
+    exporting.add_argument("--output", metavar="FILE", help="where to write it (default: stdout)")
+    exporting.set_defaults(command=_export)
+    for parser_of_one in (showing, exporting):
+        parser_of_one.add_argument("id", metavar="ID", help="its id, or how that begins")
     deleting = commands.add_parser("delete", help="delete a session for good", allow_abbrev=False)
     deleting.add_argument("id", metavar="ID", help="its id, as `acpagent sessions list` shows it")
     deleting.set_defaults(command=_delete)
@@ -59,6 +72,34 @@ def _list(options: argparse.Namespace) -> int:
     else:
         sys.stdout.write(f"No sessions are stored{' for this folder' if options.cwd else ''}.\n")
     return OK
+
+
+def _show_one(options: argparse.Namespace) -> int:
+    found = past.read(locate.home(), options.id)
+    if options.json:
+        sys.stdout.write(_as_json(found))
+        return OK
+    terminal = Terminal(sys.stdout)
+    terminal.line(f"{found.row.id}  {_local(found.row.updated_at)}  {short_path(found.row.cwd)}", "dim")
+    past.show(found, TurnView(terminal, found.row.cwd))
+    return OK
+
+
+def _export(options: argparse.Namespace) -> int:
+    found = past.read(locate.home(), options.id)
+    text = _as_json(found) if options.format == "json" else Page(found).text()
+    if options.output is None:
+        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+        return OK
+    if os.path.lexists(options.output):
+        raise UsageError(f"{options.output} is there already; give --output another name")
+    with open(options.output, "x", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    return OK
+
+
+def _as_json(found: past.Past) -> str:
+    return json.dumps(found.as_json(), indent=2) + "\n"
 
 
 def _show(found: list[SessionInfo]) -> None:

@@ -18,7 +18,6 @@ from acpagent.cli.wizard import Wizard
 from acpagent.config import locate, saving, settings
 from acpagent.config.credentials import Secret
 from acpagent.config.edit import Unchangeable
-from acpagent.config.problems import ConfigError
 from acpagent.config.settings import Settings
 from acpagent.core.model import ProviderFault
 
@@ -36,14 +35,11 @@ exit codes: 0 all is written, 1 the provider cannot be used or nothing was wante
 
 def run(words: Sequence[str]) -> int:
     """Run the command. Returns its exit code, see `--help`."""
-    options = _parser().parse_args(words)
-    try:
-        return agent.guarded(lambda: _run(options))
-    except (ConfigError, Unchangeable) as error:
-        return complain(str(error), USAGE)
+    options = make_parser().parse_args(words)
+    return agent.guarded(lambda: _run(options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent setup",
         description="Choose a provider and a model, store the key, and see whether they work.",
@@ -81,7 +77,10 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         terminal.gap(0)
         return complain(f"interrupted; {_NOTHING}", CANCELLED)
-    _write(home, choice)
+    try:
+        _write(home, choice)
+    except Unchangeable as reason:
+        return complain(f"config.yaml or credentials.yaml cannot be changed safely: {reason}; edit it yourself", USAGE)
     _say_what_is_done(terminal, home, choice)
     return OK
 

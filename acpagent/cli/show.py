@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from acpagent.cli.diff import unified
 from acpagent.cli.openlines import OpenLines
@@ -69,6 +69,20 @@ class Call:
         blocks = [item.get("content") for item in self.content if item.get("type") == "content"]
         texts = [block.get("text") for block in blocks if isinstance(block, dict)]
         return clean("\n".join(text for text in texts if isinstance(text, str))).rstrip().split("\n")
+
+
+class View(Protocol):
+    """What a turn is shown to; `calls` are the tool calls that it has seen."""
+
+    terminal: Terminal
+    calls: dict[str, Call]
+
+    def show(self, update: Update) -> None: ...
+    def question(self, request: PermissionRequest, terminal: Terminal) -> None: ...
+    def answered(self, option: Option | None, terminal: Terminal, by: str = "") -> None: ...
+    def refused(self, request: PermissionRequest) -> None: ...
+    def remark(self, text: str, style: str = "dim") -> None: ...
+    def end(self, stop: str = "end_turn") -> None: ...
 
 
 class TurnView:

@@ -8,8 +8,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from types import FrameType
+from typing import Any
 
-from acpagent.cli.show import TurnView
+from acpagent.cli.show import View
 from acpagent.client.faults import AgentFault
 from acpagent.client.permission import Option, PermissionRequest
 from acpagent.client.session import Session
@@ -70,13 +71,14 @@ class Watch:
     the updates ahead of it were taken, so it waits until its tool call has been shown.
     """
 
-    def __init__(self, view: TurnView, decide: Decide, cancels: bool = True) -> None:
+    def __init__(self, view: View, decide: Decide, cancels: bool = True) -> None:
         self._view = view
         self._decide = decide
         self._cancels = cancels
         self._inbox: queue.SimpleQueue[Update | Question | _Remark | _Ended] = queue.SimpleQueue()
         self._questions: list[Question] = []
         self._deciding = False
+        self.response: dict[str, Any] = {}  # of the last prompt that was answered
 
     def permission(self, request: PermissionRequest) -> Option | None:
         """The callback for `Client.launch`."""
@@ -104,7 +106,9 @@ class Watch:
         self._questions.clear()
         if item.fault is not None:
             raise item.fault
-        return turn.wait()
+        stop = turn.wait()
+        self.response = turn.response or {}
+        return stop
 
     def _take_updates(self, turn: Turn) -> None:
         fault: BaseException | None = None

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from acpagent.core.faults import Fault
+from acpagent.store.database import Store
 from acpagent.store.faults import StoreFault, explain
 from acpagent.store.leases import is_alive
-from acpagent.store.schema import APPLICATION_ID, BUSY_SECONDS, VERSION
+from acpagent.store.schema import APPLICATION_ID, BUSY_SECONDS, VERSION, storable
 
 _CHECKED = 256 * 1024 * 1024  # bytes of a file that is read as a whole to find damage
 
@@ -78,3 +79,11 @@ def _alive(home: str, owner: str) -> bool:
         return is_alive(os.path.join(home, "locks", os.path.basename(f"{owner}.lock")))
     except Fault:
         return True
+
+
+def is_open(store: Store, home: str, session_id: str) -> bool:
+    """Whether a living process has a stored session. Raises `StoreFault`."""
+    with store.reader() as connection:
+        query = "SELECT owner FROM leases WHERE session = ?"
+        found = connection.execute(query, (storable(session_id),)).fetchone()
+    return found is not None and _alive(home, found[0])

@@ -1,0 +1,104 @@
+"""A stored session as it would be replayed to an editor, read from the store itself.
+
+An agent process would have to open it for that, which takes a model with its key and that no editor has it open.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from acpagent.acp.v1.render import Renderer
+from acpagent.cli.agent import UsageError
+from acpagent.cli.show import TurnView
+from acpagent.client.updates import MessageChunk, Update, text_of, view
+from acpagent.config import locate
+from acpagent.runtime.session import replay
+from acpagent.store import entries, inspection, sessions
+from acpagent.store.database import Store
+from acpagent.store.sessions import SessionRow
+
+_ENOUGH = 4  # letters of an id that stand for it, if no other begins so
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A session and what happened in it, oldest first."""
+
+    row: SessionRow
+    updates: tuple[Update, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs: the updates as they are on the wire."""
+        row = self.row
+        about = {"id": row.id, "cwd": row.cwd, "title": row.title, "created": row.created_at, "updated": row.updated_at}
+        return {**about, "model": row.settings.get("model"), "updates": [update.raw for update in self.updates]}
+
+
+def read(home: str, wanted: str) -> Past:
+    """The session whose id is `wanted`, or the only one whose id begins so. Raises `UsageError`, `StoreFault`."""
+    path = locate.store_file(home)
+    unknown = UsageError(f"there is no session {wanted}; `acpagent sessions list` shows what there is")
+    if not os.path.exists(path):
+        raise unknown
+    store = Store(path)
+    row = sessions.get(store, wanted) or _beginning_so(store, wanted)
+    if row is None:
+        raise unknown
+    happened = entries.read(store, row.id)
+    if not inspection.is_open(store, home, row.id):
+        happened += replay.mend(happened)
+    renderer = Renderer()
+    rendered = (renderer.render(event) for event in replay.events(happened))
+    return Past(row, tuple(view(update) for update in rendered if update is not None))
+
+
+def _beginning_so(store: Store, wanted: str) -> SessionRow | None:
+    if len(wanted) < _ENOUGH:
+        return None
+    found = [row for row in every(store) if row.id.startswith(wanted)]
+    if len(found) > 1:
+        raise UsageError(f"several sessions begin with {wanted}: {', '.join(row.id for row in found[:5])}")
+    return found[0] if found else None
+
+
+def every(store: Store) -> Iterator[SessionRow]:
+    """All sessions, newest first. Raises `StoreFault`."""
+    cursor: str | None = None
+    while True:
+        page, cursor = sessions.page(store, cursor=cursor)
+        yield from page
+        if cursor is None:
+            return
+
+
+def show(past: Past, shown: TurnView) -> None:
+    """The same view as of a turn that runs; what the person said stands between."""
+    asked: list[str] = []
+    message: str | None = None
+    for update in past.updates:
+        is_persons = isinstance(update, MessageChunk) and update.role == "user"
+        if asked and not (is_persons and isinstance(update, MessageChunk) and update.message_id == message):
+            shown.prompt("\n".join(asked))
+            asked.clear()
+        if is_persons and isinstance(update, MessageChunk):
+            message = update.message_id
+            asked.append(spoken(update.block))
+        else:
+            shown.show(update)
+    if asked:
+        shown.prompt("\n".join(asked))
+    shown.end()
+
+
+def spoken(block: dict[str, Any]) -> str:
+    """A content block in words."""
+    kind = block.get("type")
+    if kind == "text":
+        return text_of(block, "text") or ""
+    inner = block.get("resource") if kind == "resource" else block
+    name = text_of(inner, "name") or text_of(inner, "uri") or text_of(inner, "mimeType") or ""
+    what = {"image": "image", "resource_link": "link", "resource": "attached"}.get(str(kind), str(kind))
+    return f"[{what}{': ' + name if name else ''}]"
