@@ -69,8 +69,16 @@ def refusal(error: object) -> OSError:
         return FileNotFoundError(errno.ENOENT, "the editor has no such file")
     if code == codes.METHOD_NOT_FOUND:
         return OSError(errno.ENOSYS, "the editor offers this but cannot do it")
-    words = error.get("message") if isinstance(error, dict) else None
-    return OSError(f"the editor refused: {_sentence(words)}")
+    return OSError(f"the editor refused: {_sentence(_said(error))}")
+
+
+def _said(error: object) -> object:
+    """What it says went wrong. Several SDKs say no more than "Internal error", and the cause in `data.details`."""
+    words, data = (error.get("message"), error.get("data")) if isinstance(error, dict) else (None, None)
+    details = data.get("details") if isinstance(data, dict) else data
+    if not (isinstance(details, str) and details.strip()):
+        return words
+    return f"{words}: {details}" if isinstance(words, str) and words.strip() else details
 
 
 def _sentence(words: object) -> str:
