@@ -13,6 +13,7 @@ import pytest
 from tests.acp.conftest import Stage
 from tests.acp.scripted_editor import Refused, ScriptedEditor, Silence
 from tests.acp.seen import Call, call_in, calls, diffs, says, turn
+from tests.acp.served import served
 from tests.agent import Agent, Message, updates_in
 
 CONFIG = {"tool_approval": "auto"}
@@ -675,6 +676,17 @@ def test_CONT_03_links_and_mentions_are_read_through_the_editor(stage: Stage, de
     desk.editor.prompt(desk.session, [{"type": "text", "text": "do: see @file.txt and @nobody"}, link, new])
     paths = [params["path"] for params in desk.editor.params(READ)]
     assert paths == [str(desk.path), str(desk.path), str(here / "unsaved.txt")]
+
+
+def test_CONT_03_the_model_hears_what_the_editor_has(tmp_path: Path) -> None:
+    with served(tmp_path / "served", {"turns": [turn("see", says("Seen."))]}) as made:
+        desk = Desk(made.agent, made.workspace)
+        desk.path.write_text("on the disk\n")
+        desk.dirty("\x1b[31min the editor\n")
+        link = {"type": "resource_link", "uri": f"file://{desk.path}", "name": "f"}
+        desk.editor.prompt(desk.session, [{"type": "text", "text": "see @file.txt"}, link])
+        assert made.heard().count("in the editor\n") == 2
+        assert "on the disk" not in made.heard()
 
 
 @pytest.mark.parametrize("answer", [Refused(-32603), Refused(-32002), None])

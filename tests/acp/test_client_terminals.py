@@ -23,10 +23,12 @@ SCRIPT: dict[str, Any] = {
         turn("do: run", calls("bash", command=COMMAND), says("Done.")),
         turn("do: briefly", calls("bash", command=COMMAND, timeout_seconds=1), says("Done.")),
         turn("do: twice", calls("bash", command="echo 1"), calls("bash", command="echo 2"), says("Done.")),
+        turn("do: edit and run", [calls("edit_file", path="file.txt", old="two", new="zwei"),
+                                  calls("bash", command=COMMAND)], says("Done.")),
         turn("do: search", calls("grep", pattern="x"), calls("list_dir"), says("Done.")),
         turn("do: hi", says("Hello.")),
     ]
-}
+}  # fmt: skip
 CREATE, WAIT, OUTPUT = "terminal/create", "terminal/wait_for_exit", "terminal/output"
 KILL, RELEASE = "terminal/kill", "terminal/release"
 METHODS = (CREATE, WAIT, OUTPUT, KILL, RELEASE)
@@ -204,6 +206,24 @@ def test_TERM_08_a_session_that_is_loaded_shows_words_and_no_dead_terminal(scree
     call = call_in(screen.agent.updates(screen.session, since))
     assert [item["type"] for item in call.now["content"]] == ["content"]
     assert call.text == "printed\n[exit 0]"
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["read", "no read"])
+@pytest.mark.parametrize("write", [True, False], ids=["write", "no write"])
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "no terminal"])
+def test_BB_23_each_ability_is_used_iff_it_is_offered(
+    stage: Stage, here: Path, read: bool, write: bool, terminal: bool
+) -> None:
+    (here / "file.txt").write_text("one\ntwo\n")
+    screen = Screen(stage.agent, here)
+    screen.editor.agent.initialize({"fs": {"readTextFile": read, "writeTextFile": write}, "terminal": terminal})
+    edited, ran = calls_in(screen.editor.prompt(screen.session, "do: edit and run"))
+    asked = {request["method"] for request in screen.requests}
+    assert ("fs/read_text_file" in asked, "fs/write_text_file" in asked, CREATE in asked) == (read, write, terminal)
+    assert (edited.status, ran.status) == ("completed", "completed")
+    assert (here / "file.txt").read_text() == "one\nzwei\n"
+    assert (here / "ran").exists() != terminal
+    assert ran.text == ("printed\n[exit 0]" if terminal else "two  words\n[exit 0]")
 
 
 # What it printed, and how it ended.
