@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from acpagent.cli.agent import UsageError
 from acpagent.config import credentials, presets
+from acpagent.config.check import file_model
 from acpagent.config.credentials import Secret
 from acpagent.config.settings import ModelSettings, ProviderSettings, Settings
 from acpagent.providers.probe import Listing, tidy
@@ -35,6 +36,7 @@ class Choice:
         self.name = ""
         self.api = "openai-chat"
         self.base_url = ""
+        self.model_file: str | None = None  # then there is no server, and no key
         self.variable: str | None = None
         self.key: Secret | None = None
         self.needs_key = False
@@ -53,6 +55,8 @@ class Choice:
 
     def settings(self) -> ProviderSettings:
         """The provider as it will be configured."""
+        if self.model_file is not None:
+            return ProviderSettings(self.name, self.api, model_file=self.model_file)
         return ProviderSettings(self.name, self.api, self.base_url, self.variable, self.headers)
 
     def find_key(self, home: str) -> Secret | None:
@@ -72,11 +76,16 @@ class Choice:
     def changes(self) -> dict[str, Any]:
         """What is merged into config.yaml."""
         body: dict[str, Any] = {"api": self.api}
-        if not self.is_preset:
+        if self.model_file is not None:
+            body["model_file"] = self.model_file
+        elif not self.is_preset:
             body["base_url"] = self.base_url
             if variable := self.variable or self._own_variable():
                 body["api_key_env"] = variable
-        body["models"] = {self.model: self._details()}
+        # Models that are written are all there are, so one of many known ones is better left out.
+        there = tuple(self.configured) or self.suggested
+        if self.model_file is None and self.model not in there:
+            body["models"] = {**{name: {} for name in there}, self.model: self._details()}
         changes: dict[str, Any] = {"providers": {self.name: body}}
         return {"default_model": f"{self.name}/{self.model}", **changes} if self.is_default else changes
 
@@ -88,8 +97,6 @@ class Choice:
 
     def _details(self) -> dict[str, Any]:
         """What the server tells of a model that nobody else told about."""
-        if self.model in self.configured or self.model in self.suggested:
-            return {}
         offer = next((one for one in self.listing.offers if one.name == self.model), None)
         if offer is None:
             return {}
@@ -120,6 +127,19 @@ def choose_provider(
     choice.headers = there.headers if there else {}
     move(choice, address, known)
     choice.api = api or (there.api if there else None) or (preset or {}).get("api", choice.api)
+
+
+def choose_file(choice: Choice, name: str, path: str, known: Settings) -> None:
+    """Take a model in a file of this machine. Raises `UsageError`."""
+    path = os.path.abspath(os.path.expanduser(path))
+    there = known.providers.get(name)
+    if not _NAME.fullmatch(name) or name in known_providers() or (there is not None and there.model_file is None):
+        raise UsageError(f"{name} cannot be the name of a model file here; choose another")
+    if not os.path.isfile(path):
+        raise UsageError(f"there is no file {path}")
+    choice.name, choice.api, choice.model_file = name, "llama-cpp", path
+    choice.model = file_model(path)
+    choice.listing = Listing("")
 
 
 def move(choice: Choice, address: str, known: Settings) -> None:

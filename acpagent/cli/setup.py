@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from acpagent.cli import agent
 from acpagent.cli.agent import CANCELLED, UsageError, complain
 from acpagent.cli.asker import Asker, CannotHide, GaveUp
-from acpagent.cli.choice import Choice, choose_provider, other_key_in
+from acpagent.cli.choice import Choice, choose_file, choose_provider, other_key_in
 from acpagent.cli.main import FAILED, OK, USAGE
 from acpagent.cli.terminal import Terminal, short_path
 from acpagent.cli.trial import Trial
@@ -51,6 +51,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--provider", metavar="NAME", help="a known provider, or a name of yours for one at --base-url")
     add("--base-url", metavar="URL", help="where the provider's API is, such as http://127.0.0.1:8080/v1")
     add("--api", choices=("openai-chat", "anthropic-messages"), help="what it speaks (default: openai-chat)")
+    add("--model-file", metavar="FILE", help="a model in a GGUF file, which acpagent runs itself")
     add("--model", metavar="MODEL", help="the model to start sessions with, by the provider's name for it")
     keys = parser.add_mutually_exclusive_group()
     keys.add_argument("--key-env", metavar="VARIABLE", help="store the key that is in this environment variable")
@@ -97,6 +98,11 @@ def _not_done(reason: Exception) -> int:
 def _choice(options: argparse.Namespace, known: Settings) -> Choice:
     """What the options say. Raises `UsageError`."""
     choice = Choice()
+    if options.model_file is not None:
+        if options.base_url or options.api or options.model or options.key_env or options.key_stdin:
+            raise UsageError("a --model-file takes no address, API, model or key")
+        choose_file(choice, options.provider or "pocket", options.model_file, known)
+        return choice
     if options.provider is not None or options.base_url is not None:
         choose_provider(choice, options.provider or "custom", known, options.base_url, options.api)
     elif options.api is not None or options.model is not None:
@@ -122,6 +128,9 @@ def _decide(choice: Choice, home: str, trial: Trial) -> None:
     """Everything without asking. Raises `UsageError`, `ProviderFault`."""
     if not choice.name:
         raise UsageError("nobody can be asked here: name a --provider, its --model, and where the key is")
+    if choice.model_file is not None:
+        trial.read_file(choice)
+        return
     key = choice.find_key(home)
     if choice.needs_key and key is None:
         raise UsageError(f"{choice.name} needs a key: say where it is with --key-env or --key-stdin")

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from acpagent.cli.choice import Choice, is_local
-from acpagent.cli.terminal import Terminal
+from acpagent.cli.terminal import Terminal, short_path
 from acpagent.config.credentials import Secret
+from acpagent.config.problems import ConfigError
 from acpagent.config.settings import ModelSettings
 from acpagent.core.model import ProviderFault
-from acpagent.providers import probe
+from acpagent.providers import base, probe
 from acpagent.providers.probe import Listing
 
 T = TypeVar("T")
@@ -37,6 +38,12 @@ class Trial:
             self._terminal.line(f"  Its API is at {listing.base_url}")
             choice.base_url = listing.base_url
         choice.listing = listing
+
+    def read_file(self, choice: Choice) -> None:
+        """Look at a model file, and whether what runs it is there."""
+        if not self._skip:
+            model = ModelSettings(choice.name, choice.model or "")
+            self._step(f"Reading {short_path(choice.model_file or '')}", choice, None, lambda: _read(choice, model))
 
     def speak(self, choice: Choice, key: Secret | None) -> None:
         """Call the model, where the list has not shown already that all is well."""
@@ -70,6 +77,14 @@ class Trial:
         about = f"{count} models, " if count else ""
         terminal.line(f"{terminal.sign('✓')} {about}{time.monotonic() - began:.1f} s", "green")
         return result
+
+
+def _read(choice: Choice, model: ModelSettings) -> None:
+    try:
+        base.build(choice.settings(), model).close()
+    except ConfigError as error:
+        problem = error.problems[0]
+        raise ProviderFault("broken", f"it {problem.what}; {problem.remedy}") from None
 
 
 def told(fault: ProviderFault, choice: Choice, key: Secret | None) -> ProviderFault:

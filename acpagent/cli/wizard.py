@@ -9,7 +9,7 @@ from typing import Any
 
 from acpagent.cli.agent import UsageError
 from acpagent.cli.asker import Asker, GaveUp
-from acpagent.cli.choice import Choice, choose_provider, is_local, known_providers, move, valid_address
+from acpagent.cli.choice import Choice, choose_file, choose_provider, is_local, known_providers, move, valid_address
 from acpagent.cli.trial import Trial
 from acpagent.config import saving
 from acpagent.config.credentials import Secret
@@ -21,12 +21,14 @@ _APIS = (
     ("openai-chat", "chat completions, as nearly all do"),
     ("anthropic-messages", "messages as Anthropic does"),
 )
-_AGAIN, _KEY, _ADDRESS, _MODEL, _UNTRIED, _STOP = "again", "key", "address", "model", "untried", "stop"
+_FILE_NAME = "pocket"  # of the provider
+_AGAIN, _KEY, _ADDRESS, _MODEL, _FILE, _UNTRIED, _STOP = "again", "key", "address", "model", "file", "untried", "stop"
 _WAYS = {
     _AGAIN: "try again",
     _KEY: "type the key",
     _ADDRESS: "change the address",
     _MODEL: "choose another model",
+    _FILE: "choose another file",
     _UNTRIED: "write it down all the same",
     _STOP: "give up, and change nothing",
 }
@@ -47,6 +49,11 @@ class Wizard:
         choice = self._choice
         if not choice.name:
             self._provider()
+        if choice.model_file is not None:
+            while not self._read():
+                pass
+            self._default()
+            return
         if choice.key is None and (choice.variable or not self._is_keyless(choice.name)):
             self._key()
         while not self._listed():
@@ -65,10 +72,14 @@ class Wizard:
         presets = known_providers()
         rows = [(name, self._about(name, preset)) for name, preset in presets.items()]
         rows += [(name, self._about(name, {})) for name in self._known.providers if self._is_own(name, presets)]
-        rows.append(("other", "any other server with an API like OpenAI's or Anthropic's"))
+        others = {
+            "other": ("any other server with an API like OpenAI's or Anthropic's", self._other),
+            "file": ("a model in a GGUF file on this machine, which acpagent runs itself", self._file),
+        }
+        rows += [(name, about) for name, (about, _) in others.items()]
         place = self._asker.choose(rows, "Number or name")
-        if place == len(rows) - 1:
-            self._other()
+        if place >= len(rows) - len(others):
+            others[rows[place][0]][1]()
         else:
             choose_provider(self._choice, rows[place][0], self._known)
             if is_local(self._choice.host):
@@ -98,6 +109,16 @@ class Wizard:
             name = self._asker.line("A name for it", _name_of(address))
             try:
                 choose_provider(self._choice, name, self._known, address, api)
+                return
+            except UsageError as wrong:
+                self._terminal.line(f"  {wrong}", "yellow")
+
+    def _file(self) -> None:
+        """A model without any server."""
+        while True:
+            path = self._asker.line("The model's GGUF file", self._choice.model_file or "")
+            try:
+                choose_file(self._choice, self._choice.name or _FILE_NAME, path, self._known)
                 return
             except UsageError as wrong:
                 self._terminal.line(f"  {wrong}", "yellow")
@@ -140,6 +161,13 @@ class Wizard:
 
     # -- trying it out
 
+    def _read(self) -> bool:
+        try:
+            self._trial.read_file(self._choice)
+            return True
+        except ProviderFault:
+            return self._way_out((_AGAIN, _FILE, _UNTRIED, _STOP))
+
     def _listed(self) -> bool:
         """Whether it is known what models there are, or nobody minds."""
         try:
@@ -166,6 +194,8 @@ class Wizard:
             self._choice.key = self._ask_key("what you type is not shown")
         elif way == _ADDRESS:
             self._address()
+        elif way == _FILE:
+            self._file()
         elif way == _MODEL:
             self._choice.model = None
         elif way == _UNTRIED:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from acpagent.cli.choice import known_providers
 from acpagent.config import settings
 from tests.agent import Agent
 from tests.cli.catalogue import KEY, WRONG, Catalogue
@@ -165,11 +166,11 @@ class TestAsking:
                 pytest.fail(shown)
         assert code == 0
         config, keys = written(offline)
-        assert config == {
-            "default_model": "openai/some-model",
-            "providers": {"openai": {"api": "openai-chat", "models": {"some-model": {}}}},
-        }
+        assert config["default_model"] == "openai/some-model"
         assert keys == {"openai": KEY}
+        known = known_providers()["openai"]["models"]
+        names = [model.name for model in settings.load(str(offline.path)).models]
+        assert names == [*known, "some-model"]  # written out, or they would be there no more
 
     def test_a_list_for_anybody_hides_no_wrong_key(self, offline: Home, tmp_path: Path) -> None:
         with Catalogue(key=KEY, public_list=True) as server, Terminal(["setup"], offline.env, tmp_path) as terminal:
@@ -282,6 +283,23 @@ class TestAsking:
             assert "\x1b" not in terminal.everything
 
 
+    def test_a_model_in_a_file(self, offline: Home, tmp_path: Path) -> None:
+        (tmp_path / "small.gguf").write_bytes(b"no model")
+        with Terminal(["setup"], offline.env, tmp_path) as terminal:
+            terminal.wait_for("Number or name: ")
+            terminal.type("file\n")
+            terminal.wait_for("GGUF file: ")
+            terminal.type("nowhere.gguf\n")
+            terminal.wait_for("there is no file")
+            terminal.wait_for("GGUF file: ")
+            terminal.type("small.gguf\n")
+            terminal.wait_for("Number: ")
+            terminal.type("3\n")
+            code, shown = terminal.end()
+        assert code == 0
+        assert "pocket/small is what sessions start with" in shown
+
+
 class TestTelling:
     """By flags, where nobody can be asked."""
 
@@ -302,6 +320,33 @@ class TestTelling:
         config, keys = written(offline)
         assert keys == {"mine": KEY}
         assert config["providers"]["mine"]["api_key_env"] == "SOME_KEY"  # type: ignore[index]
+
+    def test_a_known_model_hides_none_of_the_others(self, offline: Home, tmp_path: Path) -> None:
+        flags = ["setup", "--provider", "anthropic", "--key-stdin", "--no-check", "--yes"]
+        assert call(flags, offline.env, tmp_path, typed=KEY).returncode == 0
+        known = list(known_providers()["anthropic"]["models"])
+        config, keys = written(offline)
+        assert config == {
+            "default_model": f"anthropic/{known[0]}",
+            "providers": {"anthropic": {"api": "anthropic-messages"}},
+        }
+        assert keys == {"anthropic": KEY}
+        assert [model.name for model in settings.load(str(offline.path)).models] == known
+
+    def test_a_model_in_a_file(self, offline: Home, tmp_path: Path) -> None:
+        (tmp_path / "small.gguf").write_bytes(b"no model")
+        flags = ["setup", "--model-file", "small.gguf"]
+        done = call(flags, offline.env, tmp_path)
+        assert done.returncode == 1
+        assert "nothing was changed" in done.stderr
+        assert untouched(offline)
+        assert call([*flags, "--no-check"], offline.env, tmp_path).returncode == 0
+        config, keys = written(offline)
+        assert config == {
+            "default_model": "pocket/small",
+            "providers": {"pocket": {"api": "llama-cpp", "model_file": str(tmp_path / "small.gguf")}},
+        }
+        assert keys == {}
 
     def test_again_with_another_model(self, offline: Home, guarded: Catalogue, tmp_path: Path) -> None:
         flags = self.flags(guarded, "--key-stdin", "--model", "large")
@@ -376,6 +421,9 @@ class TestTelling:
             (["--provider", "openai", "--key-stdin"], "what came on stdin is empty"),
             (["--provider", "openai", "--key-env", "A", "--key-stdin"], "not allowed with"),
             (["--provider", "openai", "--key", "x"], "unrecognized"),
+            (["--model-file", "nowhere.gguf"], "there is no file"),
+            (["--model-file", "nowhere.gguf", "--model", "x"], "takes no address"),
+            (["--model-file", __file__, "--provider", "openai"], "choose another"),
         ],
     )
     def test_wrong_usage(self, words: list[str], said: str, offline: Home, tmp_path: Path) -> None:
