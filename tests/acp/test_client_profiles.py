@@ -18,10 +18,11 @@ from tests.acp.clients import (
     JetBrains,
     Marimo,
     Obsidian,
+    VSCodeAcp,
     Zed,
     using,
 )
-from tests.acp.editor import PERMISSION, READ, WRITE
+from tests.acp.editor import PERMISSION, READ, WRITE, Later
 from tests.acp.seen import call_in, calls, calls_in, says, turn
 from tests.agent import Agent, Message, text_in, updates_in
 from tests.conftest import Home
@@ -165,6 +166,20 @@ def test_avante_says_in_a_result_that_a_write_failed(scripted: Home, here: Path)
         assert call.status == "failed"
         assert "no space left" in call.text
         assert (here / "note.txt").read_text() == "one\n"
+
+
+def test_vscode_says_in_the_details_what_went_wrong(scripted: Home, here: Path) -> None:
+    with using(VSCodeAcp, scripted) as client:
+
+        def write(request: Message, params: Message) -> None:
+            error = {"code": -32603, "message": "Internal error", "data": {"details": "EROFS: read-only file system"}}
+            client.agent.send({"jsonrpc": "2.0", "id": request["id"], "error": error})
+            raise Later
+
+        client.handlers[WRITE] = write
+        updates, answer = client.turn(client.new(here), "change")
+        assert answer["result"] == {"stopReason": "end_turn"}
+        assert "Internal error: EROFS: read-only file system" in call_in(updates).text
 
 
 def test_agentic_goes_on_after_a_failed_login(scripted: Home, here: Path) -> None:
