@@ -147,14 +147,15 @@ class Peer:
     def call(
         self, method: str, params: Any, on_answer: Callable[[Answer], None] | None
     ) -> tuple[int, bytes | None]:
-        """A request's id and line. No line if the connection is over: then nothing waits for an answer."""
+        """A request's id and line. Once the connection is over there is a line only for what needs no answer: a peer that
+        sends nothing more may read on, and learn what it can let go of."""
         with self._lock:
             id = self._outbound.mint()
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": id, "method": method}
         data = self._line(_with_params(message, params), method)
         with self._lock:
             if self._over:
-                return id, None
+                return id, data if on_answer is None else None
             self._outbound.begin(Call(id, method, on_answer))
         return id, data
 

@@ -142,7 +142,10 @@ def test_eof_loses_what_is_pending_after_the_last_line() -> None:
         (second.id, False),
         (first.id, True),
     ]
-    assert pair.caller.call("third", None, None)[1] is None
+    assert pair.caller.call("third", None, lambda answer: None)[1] is None
+    id, line = pair.caller.call("fourth", None, None)  # nobody waits for its answer: it may still be of use
+    assert line is not None
+    assert json.loads(line)["id"] == id
 
 
 def test_abandoning() -> None:
