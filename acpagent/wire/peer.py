@@ -147,8 +147,8 @@ class Peer:
     def call(
         self, method: str, params: Any, on_answer: Callable[[Answer], None] | None
     ) -> tuple[int, bytes | None]:
-        """A request's id and line. Once the connection is over there is a line only for what needs no answer: a peer that
-        sends nothing more may read on, and learn what it can let go of."""
+        """A request's id and line. Once the connection is over there is a line only for what needs no answer: a peer
+        that sends nothing more may read on, and learn what it can let go of."""
         with self._lock:
             id = self._outbound.mint()
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": id, "method": method}
