@@ -18,7 +18,6 @@ from acpagent.cli.show import TurnView
 from acpagent.cli.terminal import Terminal
 from acpagent.cli.watch import Watch
 from acpagent.client.permission import Option, PermissionRequest
-from acpagent.config import locate
 
 PROMPT = "A test of this project fails. Find out why, and repair it."
 
@@ -160,9 +159,8 @@ def _repaired(view: TurnView) -> bool:
 
 
 def _say_what_is_next(view: TurnView) -> None:
-    config = locate.config_file(locate.home())
     view.remark(
-        f"That was a real turn. To have one with a model of yours, describe it in {config} and give your editor the"
-        " command `acpagent acp`; README.md shows how.",
+        "That was a real turn. To have one with a model of yours, run `acpagent setup`; then `acpagent editors` prints"
+        " what to paste into the settings of your editor.",
         "bold",
     )

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 # command -> (module, what it does). `acp` must start fast, so nothing here imports more than it needs.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "acp": ("acpagent.cli.acp", "serve an editor over stdin and stdout"),
     "setup": ("acpagent.cli.setup", "choose a provider and a model, and store the key"),
     "editors": ("acpagent.cli.editors", "print what to paste into an editor's settings"),
-    "doctor": ("acpagent.cli.doctor", "see what works and what does not; pack a bug report"),
-    "demo": ("acpagent.cli.demo", "watch a shipped script at work; needs no key and no network"),
+    "acp": ("acpagent.cli.acp", "serve an editor over stdin and stdout"),
     "run": ("acpagent.cli.run", "run one prompt in this folder and print what happens"),
     "sessions": ("acpagent.cli.sessions", "list, show, export or delete stored sessions"),
+    "demo": ("acpagent.cli.demo", "watch a shipped script at work; needs no key and no network"),
+    "doctor": ("acpagent.cli.doctor", "see what works and what does not; pack a bug report"),
     "completion": ("acpagent.cli.completion", "print a script that completes these words in a shell"),
 }
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def usage() -> str:
     """The overview that `--help` prints."""
-    lines = [f"  {name:<10} {does}" for name, (_, does) in COMMANDS.items()]
+    lines = [f"  {name:<11} {does}" for name, (_, does) in COMMANDS.items()]
     return "\n".join(
         [
             "usage: acpagent COMMAND [OPTIONS]",
@@ -54,7 +54,7 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "  --version  print the version",
+            "  --version       print the version",
             "  COMMAND --help  the options of a command",
             "",
         ]

@@ -29,7 +29,7 @@ STORY = (
     "[exit 0]",
     "[x] See all tests pass",
     "Both tests pass.",
-    "acpagent acp",
+    "acpagent setup",
 )
 
 
@@ -59,17 +59,17 @@ def test_off_a_terminal(env: dict[str, str], home: Home, tmp_path: Path) -> None
 
 def test_in_a_terminal(env: dict[str, str], tmp_path: Path) -> None:
     with Terminal(["demo", "--slow", "0"], env, tmp_path) as terminal:
-        code, shown = terminal.end()
+        code, _ = terminal.end()
     assert code == 0
-    assert "\x1b[31m    -    return" in shown
-    assert "\x1b[32m✓\x1b[0m Edited cart.py" in shown
+    assert "\x1b[31m    -    return" in terminal.everything
+    assert "\x1b[32m✓\x1b[0m Edited cart.py" in terminal.everything
 
 
 def test_without_colour(env: dict[str, str], tmp_path: Path) -> None:
     with Terminal(["demo", "--slow", "0"], {**env, "NO_COLOR": "1"}, tmp_path) as terminal:
         code, shown = terminal.end()
     assert code == 0
-    assert "\x1b[3" not in shown
+    assert "\x1b[3" not in terminal.everything
     assert "✓ Edited cart.py" in shown
 
 
