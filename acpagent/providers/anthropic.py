@@ -79,7 +79,8 @@ class AnthropicMessages(OverHttp):
             yield from super().stream(request, scope)
             return
         except ProviderFault as fault:
-            if self._forgets or fault.kind != "rejected" or "thinking" not in fault.message:
+            said = fault.message.removeprefix(self.name)  # the name may have the word in it
+            if self._forgets or fault.kind != "rejected" or "thinking" not in said:
                 raise
         self._forgets = True
         yield from super().stream(request, scope)

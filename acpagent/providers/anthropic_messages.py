@@ -14,7 +14,7 @@ from typing import Any
 
 from acpagent.core.model import AssistantMessage, Message, ModelCall, ToolMessage, ToolSpec, UserMessage
 from acpagent.providers import anthropic_keeping
-from acpagent.providers.chat_messages import dump, sound_arguments, sound_name
+from acpagent.providers.chat_messages import IMAGE_TYPES, dump, sound_arguments, sound_name, unseen
 
 _CACHED = {"type": "ephemeral"}
 _HEADS = {role: f'{{"role":"{role}","content":[' for role in ("user", "assistant")}
@@ -88,6 +88,8 @@ def _user(said: UserMessage, images: bool) -> list[dict[str, Any]]:
 
 
 def _image(media_type: str, data: str) -> dict[str, Any]:
+    if media_type not in IMAGE_TYPES:
+        return {"type": "text", "text": unseen(media_type)}
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 

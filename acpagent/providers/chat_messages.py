@@ -18,6 +18,14 @@ _UNFIT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_LETTERS = 64
 
 
+# What servers take. One image of another kind would have them refuse the rest of the session.
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+def unseen(media_type: str) -> str:
+    return f"[An image was left out: no model takes {media_type or 'its kind'}.]"
+
+
 def dump(value: Any) -> str:
     """JSON without spaces, which UTF-8 can carry."""
     return repair(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
@@ -54,6 +62,9 @@ def _user(said: UserMessage, images: bool) -> dict[str, Any]:
         return {"role": "user", "content": said.text}
     parts: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
     for image in said.images:
+        if image.media_type not in IMAGE_TYPES:
+            parts.append({"type": "text", "text": unseen(image.media_type)})
+            continue
         url = f"data:{image.media_type};base64,{image.data}"
         parts.append({"type": "image_url", "image_url": {"url": url}})
     return {"role": "user", "content": parts}

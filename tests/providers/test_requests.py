@@ -103,6 +103,16 @@ def test_images(vision: bool) -> None:
     assert content == ([{"type": "text", "text": "look"}, url] if vision else "look")
 
 
+@pytest.mark.parametrize("api", APIS)
+def test_an_image_of_a_kind_that_nobody_takes(api: str) -> None:
+    with ModelServer(HELLO) as server:
+        provider = over_http(server.base_url, api=api, vision=True)
+        look = UserMessage("look", (Image("aGk=", "image/svg+xml"),))
+        assert call(provider, ask(provider, look)).fault is None
+        content = server.requests[0].body["messages"][-1]["content"]
+    assert content[1] == {"type": "text", "text": "[An image was left out: no model takes image/svg+xml.]"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "sent_as"),
     [
