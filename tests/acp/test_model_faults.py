@@ -19,7 +19,7 @@ from tests.agent import Message, text_in
 from tests.providers.calling import APIS
 
 BOUND = 4.0  # seconds for a turn that takes milliseconds, on a busy machine
-READ_SECONDS = 0.4
+READ_SECONDS = 0.8
 TRIES = 3
 
 
@@ -88,7 +88,7 @@ SCRIPT: dict[str, Any] = {
         *(turn(f"passing {fault}.", [passing(fault), *says("Here.")]) for fault in FAULTS if FAULTS[fault].again),
         turn("next", says("Hello.")),
         turn("empty", []),
-        turn("slow", [{"wait": 0.2}, calls("list_dir")], [{"wait": 0.2}, *says("There.")]),
+        turn("slow", [{"wait": 0.3}, calls("list_dir")], [{"wait": 0.3}, *says("There.")]),
     ]
 }
 
@@ -115,7 +115,7 @@ def assert_usable(one: Served, session: str) -> None:
     """The next prompt works, and what the model reads then is a conversation that its server takes."""
     updates, answer = prompt(one, session, "next")
     assert answer.get("result") == {"stopReason": "end_turn"}, answer
-    assert text_in(updates) == "Hello."
+    assert text_in(updates).endswith("Hello.")  # a busy machine may have a line about waiting first
     if one.last.path.endswith("/chat/completions"):  # the other dialect's server looks for itself
         open_calls: list[str] = []
         for message in one.read():
@@ -177,7 +177,7 @@ def test_an_answer_of_nothing_is_no_silent_end(one: Served) -> None:
 def test_a_slow_model_is_waited_for_and_the_person_told_once(one: Served) -> None:
     updates, answer = prompt(one, one.new(), "slow")
     assert answer["result"] == {"stopReason": "end_turn"}
-    told = "The model has not answered for 0.1 s; it is still waited for."
+    told = "The model has not answered for 0.2 s; it is still waited for."
     assert text_in(updates).count(told) == 1
     assert text_in(updates).endswith("There.")
     assert [call.status for call in calls_in(updates)] == ["completed"]
