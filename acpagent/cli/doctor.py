@@ -68,9 +68,11 @@ def _run(options: argparse.Namespace) -> int:
         trace = os.path.join(folder, "trace") if options.bundle else None
         case = Case(locate.home(), options.offline, trace)
         redactor = Redactor(case.home)
-        for finding in _findings(case):
-            findings.append(finding)
-            _show(finding, terminal, redactor)
+        for check in CHECKS:
+            _say_what_is_looked_at(check, terminal)
+            for finding in _found(check, case):
+                findings.append(finding)
+                _show(finding, terminal, redactor)
         _sum_up(findings, terminal)
         if options.bundle is not None:
             bundle.write(options.bundle, case, findings, redactor)
@@ -87,17 +89,27 @@ def _check_bundle(path: str) -> None:
         raise UsageError(f"{os.path.dirname(path)}: no such folder")
 
 
-def _findings(case: Case) -> Iterator[Finding]:
-    """What all checks find. One that breaks is a finding itself, and keeps none of the others from running."""
-    for check in CHECKS:
-        try:
-            yield from check(case)
-        except Exception as error:
-            what = f"{check.__name__}: {type(error).__name__}"  # type: ignore[attr-defined]
-            yield fail("doctor", f"a check broke ({what})", "report this")
+def _found(check: Check, case: Case) -> Iterator[Finding]:
+    """What a check finds. One that breaks is a finding itself, and keeps none of the others from running."""
+    try:
+        yield from check(case)
+    except Exception as error:
+        yield fail("doctor", f"a check broke ({_name(check)}: {type(error).__name__})", "report this")
+
+
+def _name(check: Check) -> str:
+    return check.__name__  # type: ignore[attr-defined]
+
+
+def _say_what_is_looked_at(check: Check, terminal: Terminal) -> None:
+    """Some checks take seconds; the next line is written over this one."""
+    if terminal.live:
+        terminal.rewrite(0, terminal.paint(f"      looking at: {_name(check)}", "dim"))
 
 
 def _show(finding: Finding, terminal: Terminal, redactor: Redactor) -> None:
+    if terminal.live:
+        terminal.rewrite(0, "")
     level = terminal.paint(f"{finding.level:<5}", _STYLES[finding.level])
     space = " " * max(2, _SUBJECT - columns(finding.subject))
     terminal.line(f"{level} {finding.subject}{space}{redactor(finding.text)}")
@@ -107,6 +119,8 @@ def _show(finding: Finding, terminal: Terminal, redactor: Redactor) -> None:
 
 def _sum_up(findings: Sequence[Finding], terminal: Terminal) -> None:
     failed, warned = (sum(finding.level == level for finding in findings) for level in ("fail", "warn"))
+    if terminal.live:
+        terminal.rewrite(0, "")
     terminal.gap(1)
     if failed:
         terminal.line(f"{failed} failed, {warned} to look at.", "red")

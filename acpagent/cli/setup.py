@@ -68,12 +68,13 @@ def _run(options: argparse.Namespace) -> int:
     # Where stdout goes to a file, questions must not.
     terminal = Terminal(sys.stdout if sys.stdout.isatty() or not asks else sys.stderr)
     try:
+        saving.rehearse(home)
         choice = _choice(options, known)
         if asks:
             Wizard(Asker(terminal), known, choice, options.no_check).run()
         else:
             _decide(choice, home, Trial(terminal, options.no_check))
-    except (GaveUp, CannotHide, ProviderFault) as reason:
+    except (GaveUp, CannotHide, ProviderFault, Unchangeable) as reason:
         return _not_done(reason)
     except KeyboardInterrupt:
         terminal.gap(0)
@@ -81,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         _write(home, choice)
     except Unchangeable as reason:
-        return complain(f"config.yaml or credentials.yaml cannot be changed safely: {reason}; edit it yourself", USAGE)
+        return _not_done(reason)
     _say_what_is_done(terminal, home, choice)
     return OK
 
@@ -90,6 +91,9 @@ def _not_done(reason: Exception) -> int:
     if isinstance(reason, CannotHide):
         text = "this terminal cannot hide what is typed; give the key with --key-env or --key-stdin"
         return complain(f"{text}; {_NOTHING}", USAGE)
+    if isinstance(reason, Unchangeable):
+        files = "config.yaml or credentials.yaml cannot be changed safely"
+        return complain(f"{files}: {reason}; write the provider into it yourself, see docs/configuration.md", USAGE)
     if isinstance(reason, ProviderFault):
         return complain(f"{reason.message}; {_NOTHING} (--no-check writes it untried)", FAILED)
     return complain(f"given up; {_NOTHING}", FAILED)

@@ -6,6 +6,7 @@ touched, only reported.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PRIVATE = 0o600
+_ANY = "some-provider"
+_ANY_SETTINGS: dict[str, Any] = {"default_model": _ANY, "providers": {_ANY: {"models": {_ANY: {}}}}}
 _KEYS = "# Keys by the name of the provider in config.yaml. Nobody but you may read this file.\n"
 _SETTINGS = "# Settings of acpagent; docs/configuration.md explains all there are.\n"
 
@@ -36,6 +39,25 @@ def save_settings(home: str, changes: Mapping[str, Any]) -> None:
     data = files.encode(edit.merge(_SETTINGS if old is None else old.raw, changes), old)
     check.check(document.parse(path, data))
     _write(resolved, data, path, 0o666)
+
+
+def rehearse(home: str) -> None:
+    """See whether `save_settings` and `save_key` can work at all, before anybody is asked for what they take.
+
+    Changes nothing. Raises `ConfigError`, `Unchangeable`.
+    """
+    place = home
+    while not os.path.lexists(place) and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        raise _unwritable(home, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise _unwritable(home, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+    for path, changes in ((locate.config_file(home), _ANY_SETTINGS), (locate.credentials_file(home), {_ANY: ""})):
+        old = _read(os.path.realpath(path), path)
+        if old is not None:
+            document.read(path)
+            edit.merge(old.raw, changes)
 
 
 def as_key(text: str) -> Secret | None:

@@ -140,3 +140,39 @@ def test_a_home_that_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
         saving.save_key(str(tmp_path / "file" / "home"), "deepseek", Secret(KEY))
+
+
+class TestRehearsal:
+    """Whether writing can work, seen before."""
+
+    def test_changes_nothing(self, tmp_path: Path) -> None:
+        saving.rehearse(str(tmp_path / "not" / "there"))
+        assert not list(tmp_path.iterdir())
+
+    def test_what_is_there_may_be_extended(self, home: Home) -> None:
+        home.write(LOCAL)
+        home.credentials.write_text("local: abc\n")
+        home.credentials.chmod(0o600)
+        saving.rehearse(str(home))
+        assert home.config.read_text() == LOCAL
+        assert home.credentials.read_text() == "local: abc\n"
+
+    def test_what_may_not(self, home: Home) -> None:
+        home.write("providers: &all {}\nskills: *all\n")
+        with pytest.raises(Unchangeable):
+            saving.rehearse(str(home))
+        home.config.unlink()
+        home.credentials.write_text("- list\n")
+        with pytest.raises(Unchangeable):
+            saving.rehearse(str(home))
+
+    def test_a_home_that_is_no_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(ConfigError, match="cannot be written"):
+            saving.rehearse(str(tmp_path / "file" / "home"))
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everything")
+    def test_a_folder_that_cannot_be_written(self, home: Home) -> None:
+        home.path.chmod(0o500)
+        with pytest.raises(ConfigError, match="cannot be written"):
+            saving.rehearse(str(home))
