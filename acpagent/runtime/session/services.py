@@ -55,7 +55,7 @@ class Services:
     """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `defaults` are the
     axes and controls of a new session. `report` notes an unexpected failure, `observe` sees every event of a
     session's machine. `hidden_env` names variables that no command may see.
-    `refresh` looks for a configuration where there was none."""
+    `refresh` reads the configuration again if it has changed."""
 
     store: Store
     leases: Leases
