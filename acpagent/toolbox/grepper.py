@@ -24,6 +24,7 @@ _BEFORE = 80  # characters shown before a match that lies far out in a long line
 _SNIFFED = 8192
 _PIECE = 4 << 20
 _LONGEST = 64 << 20
+_UTF_8_BOM = b"\xef\xbb\xbf"
 _BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 Match = tuple[int, int, str]
@@ -89,18 +90,35 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _whole_lines(data: bytes, stream: BinaryIO) -> Iterator[str]:
-    """UTF-8 after `data`, which came first. A piece at a time, so that a log of any size takes no more room; a line
+    """Text after `data`, which came first. A piece at a time, so that a log of any size takes no more room; a line
     that has no end in sight is cut."""
-    encoding = "utf-8-sig"
+    data = data.removeprefix(_UTF_8_BOM)
     while piece := stream.read(_PIECE):
         end = piece.rfind(b"\n") + 1
         if not end and len(data) < _LONGEST:
             data += piece
             continue
-        yield (data + piece[: end or len(piece)]).decode(encoding, "replace")
-        data, encoding = piece[end:] if end else b"", "utf-8"
+        yield _decoded(data + piece[: end or len(piece)])
+        data = piece[end:] if end else b""
     if data:
-        yield data.decode(encoding, "replace")
+        yield _decoded(data)
+
+
+def _decoded(data: bytes) -> str:
+    """UTF-8, but for lines that are not: those are as read_file shows them."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return "\n".join(map(_decoded_line, data.split(b"\n")))
+
+
+def _decoded_line(line: bytes) -> str:
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            return line.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return line.decode("latin-1")
 
 
 def _shortened(line: str, at: int) -> str:

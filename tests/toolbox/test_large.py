@@ -127,8 +127,20 @@ def test_lines_of_a_search_do_not_depend_on_how_a_file_is_read(
     bench: Any, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(grepper, "_PIECE", size)
-    monkeypatch.setattr(grepper, "_SNIFFED", size)
+    monkeypatch.setattr(grepper, "_SNIFFED", max(size, 3))  # room for a BOM
     data = codecs.BOM_UTF8 + "éa\r\n\r\nbé\n\n\n\ufeffé\nlast é".encode()
     path = bench.write("f", data)
     found = list(grepper.Search("é", False, 10, 1000).found([path.encode()]))
     assert found == [(0, 1, "éa"), (0, 3, "bé"), (0, 6, "\ufeffé"), (0, 7, "last é")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"])
+def test_a_search_finds_what_read_file_shows(bench: Any, encoding: str) -> None:
+    bench.write("f", "nothing\r\nun café\r\n".encode(encoding))
+    assert "2\tun café" in bench.call("read_file", path="f").text
+    assert bench.call("grep", pattern="café$", path="f").text == "f:2: un café"
+
+
+def test_a_line_in_another_encoding_spoils_no_other(bench: Any) -> None:
+    bench.write("f", "é one\n".encode() + b"\xe9 two\n" + "é three\n".encode() + b"\x81\xe9 four\n")
+    assert bench.call("grep", pattern="é", path="f").facts["match_count"] == 4

@@ -200,7 +200,7 @@ def test_lines_are_found(bench):
     proposal = bench.prepare("grep", pattern=r"\brun\b")
     assert (proposal.title, proposal.kind) == (r'Search "\brun\b" in .', "search")
     result = bench.apply("grep", proposal)
-    assert result.text.split("\n") == ["latin:1: caf\ufffd run", "wide:1: run", "src/a.py:3: def run():"]
+    assert result.text.split("\n") == ["latin:1: café run", "wide:1: run", "src/a.py:3: def run():"]
     assert result.title == r'Search "\brun\b" in . (3 matches)'
     assert result.facts == {"path": ".", "query": r"\brun\b", "match_count": 3, "truncated": False}
     assert Location(str(bench.root / "src/a.py"), 3) in result.locations
