@@ -69,6 +69,9 @@ def _run(options: argparse.Namespace) -> int:
     terminal = Terminal(sys.stdout if sys.stdout.isatty() or not asks else sys.stderr)
     try:
         saving.rehearse(home)
+        if saving.make_private(home):
+            path = short_path(locate.credentials_file(home))
+            terminal.line(f"! Other users could read {path}. Now only you can.", "yellow")
         choice = _choice(options, known)
         if asks:
             Wizard(Asker(terminal), known, choice, options.no_check).run()
@@ -115,6 +118,8 @@ def _choice(options: argparse.Namespace, known: Settings) -> Choice:
     if options.key_env:
         choice.key = _given_key(os.environ.get(options.key_env, ""), f"${options.key_env}")
         choice.variable = choice.variable or options.key_env
+    elif options.key_stdin and sys.stdin.isatty():
+        raise UsageError("--key-stdin is for a pipe; what you type here could be seen. Leave it out to be asked")
     elif options.key_stdin:
         choice.key = _given_key(sys.stdin.readline(), "what came on stdin")
     return choice

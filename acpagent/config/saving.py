@@ -80,17 +80,19 @@ def save_key(home: str, provider: str, key: Secret) -> None:
     _write(resolved, files.encode(text, old), path, _PRIVATE)
 
 
-def make_private(home: str) -> None:
-    """Take from others what rights they have to the credentials file, if there is one. Raises `ConfigError`."""
+def make_private(home: str) -> bool:
+    """Take from others what rights they have to the credentials file. Whether they had any. Raises `ConfigError`."""
     path = locate.credentials_file(home)
     try:
         mode = os.stat(path).st_mode
-        if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
-            os.chmod(path, _PRIVATE)
+        if not stat.S_ISREG(mode) or not mode & (stat.S_IRWXG | stat.S_IRWXO):
+            return False
+        os.chmod(path, _PRIVATE)
     except FileNotFoundError:
-        return
+        return False
     except OSError as error:
         raise _unwritable(path, error) from None
+    return True
 
 
 def _prepare(home: str, path: str) -> str:

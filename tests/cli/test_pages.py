@@ -20,7 +20,8 @@ from acpagent.wire.schema import load
 from tests.conftest import Home
 from tests.repository.sources import ROOT
 
-PAGES = ["README.md", *(f"docs/{name}.md" for name in ("architecture", "client", "configuration", "editors", "providers"))]
+NAMES = ("architecture", "client", "configuration", "editors", "providers", "tools")
+PAGES = ["README.md", *(f"docs/{name}.md" for name in NAMES)]
 AGENT = '["acpagent", "acp"]'
 
 

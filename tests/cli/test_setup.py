@@ -300,6 +300,27 @@ class TestAsking:
         assert "pocket/small is what sessions start with" in shown
 
 
+    def test_a_key_is_not_typed_in_the_open(self, offline: Home, guarded: Catalogue, tmp_path: Path) -> None:
+        flags = ["setup", "--provider", "mine", "--base-url", guarded.base_url, "--key-stdin"]
+        with Terminal(flags, offline.env, tmp_path) as terminal:
+            code, shown = terminal.end()
+        assert code == 2
+        assert "could be seen" in shown
+        assert untouched(offline)
+
+    def test_keys_that_others_could_read(self, offline: Home, guarded: Catalogue, tmp_path: Path) -> None:
+        (offline.path / "credentials.yaml").write_text("other: abc\n")
+        (offline.path / "credentials.yaml").chmod(0o644)
+        with Terminal(["setup"], offline.env, tmp_path) as terminal:
+            terminal.wait_for("Now only you can")
+            as_other(terminal, guarded)
+            terminal.wait_for("[1]: ")
+            terminal.type("\n")
+            assert terminal.end()[0] == 0
+        assert stat.S_IMODE((offline.path / "credentials.yaml").stat().st_mode) == 0o600
+        assert written(offline)[1] == {"other": "abc", "mine": KEY}
+
+
 class TestTelling:
     """By flags, where nobody can be asked."""
 
