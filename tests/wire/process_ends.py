@@ -47,6 +47,7 @@ class AgentEnd:
         self.lines: list[bytes] = []
         self._free = [self.agent.new_session(workspace) for _ in range(SESSIONS)]
         self._busy: dict[Hashable, tuple[Any, str]] = {}  # a prompt's id and its session
+        self._status: str | None = None  # of the call that was last heard of
         # As many lines came: what follows belongs to a test.
         self._read = len(self.agent.lines)
         self.closed = False
@@ -67,9 +68,10 @@ class AgentEnd:
         while True:
             message: Message = json.loads(self.readline())
             if message.get("method") != "session/update":
-                break
-        self._note(message)
-        return message
+                self._note(message)
+                return message
+            for update in updates_in([message], message["params"]["sessionId"]):
+                self._status = update.get("status", self._status)
 
     def close(self) -> None:
         self.closed = True
@@ -112,8 +114,7 @@ class AgentEnd:
 
     def took_yes(self, answer: Message) -> bool:
         assert answer["result"] == {"stopReason": "end_turn"}
-        updates = updates_in(list(map(json.loads, self.lines)), self._session)
-        return [update["status"] for update in updates if "status" in update][-1] == "completed"
+        return self._status == "completed"
 
     def _prompt(self, id: Any, text: str) -> bytes:
         session = self._free.pop(0)
@@ -123,8 +124,8 @@ class AgentEnd:
     def _note(self, message: Message) -> None:
         key = id_key(message.get("id"))
         if "result" in message and key in self._busy:
-            _, self._session = self._busy.pop(key)
-            self._free.append(self._session)
+            _, session = self._busy.pop(key)
+            self._free.append(session)
 
 
 class ClientEnd(Lines):
