@@ -61,7 +61,6 @@ class Assembly:
         self._stamp = _stamp(home)
         self._settings, defaults = _read(home, flags)
         self._sent: dict[str, Secret | None] = {}  # the key that each provider got last
-        self._tools = Registry(builtin_tools()).tools()
         store = Store(locate.store_file(home))
         self.services = Services(
             store=store,
@@ -150,7 +149,8 @@ class Assembly:
             )
         except ConfigError as error:
             raise OurFault(f"the model {model.id} cannot be used: {error.problems[0]}") from None
-        return loadout.assemble(model.id, provider, self._tools, SYSTEM_PROMPT)
+        tools = builtin_tools(sees_images=provider.sees_images, allow_private=self._settings.fetch.allow_private)
+        return loadout.assemble(model.id, provider, Registry(tools).tools(), SYSTEM_PROMPT)
 
     def _make_gate(self, roots: Roots) -> Gate:
         try:

@@ -100,6 +100,13 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """`allow_private`: hosts that may be fetched from although they are in a private network."""
+
+    allow_private: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PermissionSettings:
     """Rules as written: `Tool`, `Tool(pattern)`, `Bash(prefix:*)`."""
 
@@ -134,6 +141,7 @@ class Settings:
     language: str = "en"
     providers: Mapping[str, ProviderSettings] = field(default_factory=_nothing)
     limits: Limits = Limits()
+    fetch: FetchSettings = FetchSettings()
     permissions: PermissionSettings = PermissionSettings()
     mcp_servers: Mapping[str, McpServerSettings] = field(default_factory=_nothing)
     skill_paths: tuple[str, ...] = ()
@@ -172,6 +180,7 @@ def _settings(home: str, written: dict[str, Any]) -> Settings:
         home=home,
         providers=_named(_provider, written.get("providers", {}), home),
         limits=Limits(**written.get("limits", {})),
+        fetch=FetchSettings(tuple(written.get("fetch", {}).get("allow_private", ()))),
         permissions=PermissionSettings(**{verdict: tuple(listed) for verdict, listed in rules.items()}),
         mcp_servers=_named(_mcp_server, written.get("mcp_servers", {})),
         skill_paths=tuple(locate.from_home(home, path) for path in paths),

@@ -128,7 +128,8 @@ class ToolContext:
     `show` puts content before the person while the call runs and returns once it has left (TERM-08); raises
     `Cancelled`. `veto` is asked before a file is looked at, and raises `ToolRefusal` where a rule forbids the call that
     file. `seen` is what the call knows of files it looked at, by path, from `prepare` to `apply`. `jobs` are the
-    session's background jobs.
+    session's background jobs. `judge` says what the gate says (allow, ask, deny) of one more effect that the
+    call came upon.
     """
 
     roots: Roots
@@ -143,6 +144,7 @@ class ToolContext:
     veto: Callable[[str], None] = lambda path: None
     seen: dict[str, Any] = field(default_factory=dict)
     jobs: Jobs | None = None
+    judge: Callable[[Effect], str] = lambda effect: "ask"
 
 
 class Tool(Protocol):

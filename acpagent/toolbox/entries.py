@@ -62,6 +62,8 @@ def place(ctx: ToolContext, text: str) -> str:
 def look(ctx: ToolContext, path: str) -> Entry | None:
     """What is at a path now; None where nothing is. Raises `ToolRefusal`."""
     called = name(ctx, path)
+    ctx.veto(path)
+    ctx.seen.setdefault(path, None)
     if not unmoved(os.path.dirname(path)):
         raise ToolRefusal(f"{called} leads elsewhere now: a symbolic link came in between. Call again.")
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +11,9 @@ from acpagent.core.toolcalls import Proposal, Tool, ToolContext, ToolResult
 from acpagent.toolbox import arguments
 from acpagent.toolbox.delete import DeleteFile
 from acpagent.toolbox.edit import EditFile
+from acpagent.toolbox.fetch import WebFetch
 from acpagent.toolbox.find import Glob
+from acpagent.toolbox.image import ViewImage
 from acpagent.toolbox.jobs import JobKill, JobOutput
 from acpagent.toolbox.listing import ListDir
 from acpagent.toolbox.move import MoveFile
@@ -23,12 +25,14 @@ from acpagent.toolbox.todo import TodoWrite
 from acpagent.toolbox.write import WriteFile
 
 
-def builtin_tools() -> list[Tool]:
-    """New instances of the tools that need nothing but a context."""
-    return [
+def builtin_tools(*, sees_images: bool = False, allow_private: Sequence[str] = ()) -> list[Tool]:
+    """New instances of the tools that need nothing but a context. `sees_images` says whether the model does;
+    `allow_private` are hosts in private networks that may be fetched from."""
+    tools: list[Tool] = [
         ReadFile(), WriteFile(), EditFile(), MultiEdit(), MoveFile(), DeleteFile(), ListDir(), Glob(), Grep(), Bash(),
-        JobOutput(), JobKill(), TodoWrite(),
+        JobOutput(), JobKill(), WebFetch(allow_private), TodoWrite(),
     ]  # fmt: skip
+    return [*tools, ViewImage()] if sees_images else tools
 
 
 class Registry:

@@ -8,7 +8,16 @@ import re
 import pytest
 
 from acpagent.config import credentials, presets, selection
-from acpagent.config.settings import Limits, ModelSettings, PermissionSettings, Price, Retries, Settings, Timeouts
+from acpagent.config.settings import (
+    FetchSettings,
+    Limits,
+    ModelSettings,
+    PermissionSettings,
+    Price,
+    Retries,
+    Settings,
+    Timeouts,
+)
 from tests.config.home import LOCAL, Home
 
 WHOLE = """
@@ -39,6 +48,8 @@ limits:
   command_seconds: 1.5
   output_bytes: 2048
   session_tokens: 1000
+fetch:
+  allow_private: [localhost, 10.0.0.1, "[::1]"]
 permissions:
   allow: ["Bash(git status:*)"]
   ask: [WebFetch]
@@ -63,6 +74,7 @@ def test_everything(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     efforts = ("low", "medium", "high")
     assert local.models["tiny"] == ModelSettings("local", "tiny", 32768, 4096, True, efforts, price)
     assert loaded.limits == Limits(7, 2, 1.5, 2048, 1000)
+    assert loaded.fetch == FetchSettings(("localhost", "10.0.0.1", "[::1]"))
     deny = ("Bash(rm -rf:*)", "mcp__db__*")
     assert loaded.permissions == PermissionSettings(("Bash(git status:*)",), ("WebFetch",), deny)
     files, web = loaded.mcp_servers["files"], loaded.mcp_servers["web"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from acpagent.core.toolcalls import ToolRefusal
 from acpagent.toolbox import arguments
 from acpagent.toolbox.registry import Registry, builtin_tools
+from tests.repository.sources import ROOT
 
 SCHEMA = arguments.closed(
     {
@@ -24,13 +26,13 @@ SCHEMA = arguments.closed(
 
 
 def test_the_tools_and_their_order():
-    registry = Registry(reversed(builtin_tools()))
+    registry = Registry(reversed(builtin_tools(sees_images=True)))
     names = [spec.name for spec in registry.specs()]
     assert names == [
         "bash", "delete_file", "edit_file", "glob", "grep", "job_kill", "job_output", "list_dir", "move_file",
-        "multi_edit", "read_file", "todo_write", "write_file",
+        "multi_edit", "read_file", "todo_write", "view_image", "web_fetch", "write_file",
     ]  # fmt: skip
-    assert registry.specs() == Registry(builtin_tools()).specs()
+    assert registry.specs() == Registry(builtin_tools(sees_images=True)).specs()
     assert registry.get("none") is None
     assert {name for name in names if registry.get(name).reads_only} == {
         "glob",
@@ -39,16 +41,33 @@ def test_the_tools_and_their_order():
         "list_dir",
         "read_file",
         "todo_write",
+        "view_image",
+        "web_fetch",
     }
 
 
+def test_only_models_that_see_are_offered_to_look():
+    with_eyes, without = (Registry(builtin_tools(sees_images=sees)).tools().keys() for sees in (True, False))
+    assert with_eyes - without == {"view_image"}
+
+
 def test_what_the_model_is_told_is_short_and_closed():
-    specs = Registry(builtin_tools()).specs()
+    specs = Registry(builtin_tools(sees_images=True)).specs()
     told = json.dumps([[spec.name, spec.description, spec.schema] for spec in specs], separators=(",", ":"))
-    assert len(told) < 6000
+    assert len(told) < 6500
     for spec in specs:
         assert spec.schema["additionalProperties"] is False
         assert set(spec.schema["required"]) <= set(spec.schema["properties"])
+
+
+def test_the_page_tells_of_every_tool_and_its_arguments():
+    page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.MULTILINE)
+    told = {name: re.findall(r"`(\w+\??)`", arguments) for name, arguments in rows}
+    assert told == {
+        spec.name: [key if key in spec.schema["required"] else f"{key}?" for key in spec.schema["properties"]]
+        for spec in Registry(builtin_tools(sees_images=True)).specs()
+    }
 
 
 def test_two_tools_of_one_name_are_an_error():

@@ -163,6 +163,7 @@ class ToolRunner:
         running.context = self._desk.make_context(self._desk.scope, live)
         running.context.show = lambda content: self._show(running, content)
         running.context.veto = lambda path: self._veto(running, path)
+        running.context.judge = lambda effect: self._judge(running, effect).action
         self._unannounced.remove(made)
         self._open.append(running)
         return running
@@ -192,12 +193,15 @@ class ToolRunner:
     def _veto(self, running: Running, path: str) -> None:
         """What a rule forbids is not even looked at while a call is prepared, through the editor least of all."""
         kind: EffectKind = "read" if running.tool is not None and running.tool.reads_only else "write"
-        verdict = self._desk.gate.judge(running.made.name, Proposal("", "other", (Effect(kind, path),)))
+        verdict = self._judge(running, Effect(kind, path))
         if verdict.action == "deny":
             assert running.context is not None
             title = bounds.one_line(f"{running.made.name} {running.context.roots.relative(path)}", TITLE_CHARACTERS)
             running.call = replace(running.call, title=title)
             raise ToolRefusal(f"Not allowed: {verdict.reason}")
+
+    def _judge(self, running: Running, effect: Effect) -> Verdict:
+        return self._desk.gate.judge(running.made.name, Proposal("", "other", (effect,)))
 
     def _tellable(self, context: ToolContext, refusal: str) -> str:
         """Why a call cannot be prepared says what is in a file: only what may be read without a question is told."""
