@@ -160,19 +160,24 @@ def _write(home: str, choice: Choice) -> None:
 
 
 def _say_what_is_done(terminal: Terminal, home: str, choice: Choice) -> None:
-    done = terminal.paint(terminal.sign("✓"), "green")
     key = choice.find_key(home)
     terminal.gap(1)
     if choice.key is not None:
-        terminal.line(f"{done} The key is in {short_path(locate.credentials_file(home))}, which only you can read.")
+        _done(terminal, f"The key is in {short_path(locate.credentials_file(home))}, which only you can read.")
     elif key is not None and os.environ.get(choice.variable or "", "").strip() == key.reveal():
-        terminal.line(f"{done} The key comes from ${choice.variable}, which your editor must have, too.")
+        _done(terminal, f"The key comes from ${choice.variable}, which your editor must have, too.")
     what = "is what sessions start with" if choice.is_default else "can be used"
     config = short_path(locate.config_file(home))
-    terminal.line(f"{done} {choice.name}/{choice.model} {what}; the settings are in {config}")
+    _done(terminal, f"{choice.name}/{choice.model} {what}; the settings are in {config}")
     if choice.key is not None and other_key_in(choice.variable, choice.key):
         text = f"! ${choice.variable} holds another key here, and wins over the stored one wherever it is set."
-        terminal.line(text, "yellow")
+        terminal.say(text, "yellow")
     terminal.gap(1)
     terminal.line('Try it:          acpagent run "What is this project about?"')
     terminal.line("In your editor:  acpagent editors")
+
+
+def _done(terminal: Terminal, text: str) -> None:
+    terminal.write(terminal.sign("✓"), "green")
+    terminal.say(f" {text}")
+    terminal.line()

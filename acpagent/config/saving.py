@@ -23,7 +23,7 @@ _PRIVATE = 0o600
 _ANY = "some-provider"
 _ANY_SETTINGS: dict[str, Any] = {"default_model": _ANY, "providers": {_ANY: {"models": {_ANY: {}}}}}
 _KEYS = "# Keys by the name of the provider in config.yaml. Nobody but you may read this file.\n"
-_SETTINGS = "# Settings of acpagent; docs/configuration.md explains all there are.\n"
+_SETTINGS = "# Settings of acpagent. `acpagent setup` adds to them, and leaves alone what you write here.\n"
 
 
 def save_settings(home: str, changes: Mapping[str, Any]) -> None:
