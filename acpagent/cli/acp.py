@@ -123,8 +123,8 @@ def serve(
     connection = Connection(known, _login(home), _methods_maker(home, options, _observer(trace)))
     driver = Driver(*streams, connection, name=NAME, check=_check(), trace=trace)
     connection.attach(driver)
+    _end_on_signals(driver)  # before anything can be asked, so that no signal finds the process without it
     driver.start()
-    _end_on_signals(driver)
     threading.Thread(target=_warm_up, args=(connection,), name="acpagent-warm-up", daemon=True).start()
     driver.ended.wait()
     connection.shut_down(time.monotonic() + SHUTDOWN_SECONDS)
