@@ -24,8 +24,8 @@ class Person:
         self._view.question(request, self._terminal)
         refusal = chosen(None, request.options)
         number = request.options.index(refusal) + 1 if refusal else 0
-        self._terminal.write(f"  1-{len(request.options)} [{number}]: ", "yellow")
         _forget_typed_ahead()
+        self._terminal.write(f"  1-{len(request.options)} [{number}]: ", "yellow")
         answer = sys.stdin.readline()
         self._terminal.entered()
         if not answer.endswith("\n"):
