@@ -69,11 +69,13 @@ class ModelServer:
     """Plays `source`: a script's path or shipped name, a script as plain data, or a function that answers.
 
     One lock guards everything that its handler threads note. `close` ends whatever is still being answered,
-    and raises what went wrong in a handler.
+    and raises what went wrong in a handler. Without `keep`, for long runs, `requests` stays empty.
     """
 
-    def __init__(self, source: Source, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, source: Source, *, tls: ssl.SSLContext | None = None, keep: bool = True) -> None:
         self.requests: list[Request] = []
+        self._keep = keep
+        self._count = 0
         self.hangups = 0  # answers that the client did not wait for
         self.connections = 0
         self.closing = threading.Event()
@@ -119,9 +121,11 @@ class ModelServer:
 
     def note_request(self, request: Request) -> int:
         with self._noted:
-            self.requests.append(request)
+            self._count += 1
+            if self._keep:
+                self.requests.append(request)
             self._noted.notify_all()
-            return len(self.requests)
+            return self._count
 
     def note_hangup(self) -> None:
         if not self.closing.is_set():
@@ -406,7 +410,7 @@ def main(arguments: list[str]) -> int:
         return 2
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # for the other dialect
     script = os.path.abspath(arguments[0]) if os.path.exists(arguments[0]) else arguments[0]
-    with ModelServer(script) as server:
+    with ModelServer(script, keep=False) as server:
         print(server.port, flush=True)
         sys.stdin.buffer.read()
     return 0

@@ -153,7 +153,7 @@ class Terminal:
             start_new_session=True,
         )
         self._lock = threading.Lock()
-        self._text = ""
+        self._printed: list[bytes] = []
         self._status: Message | None = None
         self._waiting: list[Callable[[Message], None]] = []
         threading.Thread(target=self._watch, name="editor's terminal").start()
@@ -161,9 +161,9 @@ class Terminal:
     def _watch(self) -> None:
         with self._process:
             assert self._process.stdout is not None
-            for line in self._process.stdout:
+            while data := os.read(self._process.stdout.fileno(), 65536):
                 with self._lock:
-                    self._text += line.decode("utf-8", "replace")
+                    self._printed.append(data)
         code = self._process.returncode
         with self._lock:
             self._status = {"exitCode": code, "signal": None}
@@ -184,7 +184,8 @@ class Terminal:
     def output(self) -> Message:
         with self._lock:
             ended = {} if self._status is None else {"exitStatus": self._status}
-            return {"output": self._text, "truncated": False, **ended}
+            text = b"".join(self._printed).decode("utf-8", "replace")
+            return {"output": text, "truncated": False, **ended}
 
     def kill(self) -> None:
         with self._lock:
