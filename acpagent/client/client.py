@@ -162,7 +162,7 @@ class Client:
         return self._connection.call(method, None if params is None else dict(params), timeout)
 
     def terminal(self, terminal_id: str) -> Terminal | None:
-        """The terminal of that id, which tool calls show as content. The last 50 that the agent let go of are kept."""
+        """The terminal of that id, which tool calls show as content. The last 20 that the agent let go of are kept."""
         terminals = self._connection.terminals
         return None if terminals is None else terminals.find(terminal_id)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from acpagent.client.session import Session
 
 OUTPUT_BYTES = 1 << 20  # kept where the agent sets no limit
-KEPT = 50  # terminals that can still be shown after the agent let go of them
+KEPT = 20  # terminals that can still be shown after the agent let go of them
 _END_SECONDS = 3.0
 
 FindSession = Callable[[str], "Session | None"]
