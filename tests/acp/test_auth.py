@@ -214,6 +214,11 @@ def test_AUTH_18_a_prompt_that_needs_another_key_leaves_no_trace(
     heard = [message for message in guarded.requests[-1].body["messages"] if message["role"] == "user"]
     assert json.dumps(heard).count("the very words") == 1
     assert json.dumps(heard).count("Working directory") == 1  # and the facts of the day are still told
+    one.call("session/close", {"sessionId": session})
+    since = len(one.messages)
+    one.call("session/load", {"sessionId": session, "cwd": str(workspace), "mcpServers": []})
+    shown = [u for u in one.updates(session, since) if u["sessionUpdate"] == "user_message_chunk"]
+    assert [u["content"]["text"] for u in shown] == ["the very words"]
 
 
 def test_credentials_that_cannot_be_used_are_named(

@@ -14,6 +14,7 @@ from acpagent.core.history import (
     PlanSet,
     Said,
     Told,
+    Tombstone,
     TurnClosed,
     TurnOpened,
     UsageSet,
@@ -53,8 +54,11 @@ def _abandoned(made: CallMade) -> ToolCall:
 def events(stored: Iterable[Entry]) -> Iterator[Event]:
     """The events of stored entries, in order. Pieces of one message are joined; only what is the person's or the
     agent's is shown, nothing that acpagent added for the model."""
-    pieces: list[Said] = []
-    for entry in stored:
+    entries, pieces = list(stored), list[Said]()
+    unsent = _unsent(entries)
+    for entry in entries:
+        if entry.turn_id in unsent:
+            continue
         if pieces and not (isinstance(entry, Said) and entry.message_id == pieces[0].message_id):
             yield _joined(pieces)
             pieces = []
@@ -64,6 +68,13 @@ def events(stored: Iterable[Entry]) -> Iterator[Event]:
             yield from _event(entry)
     if pieces:
         yield _joined(pieces)
+
+
+def _unsent(stored: list[Entry]) -> set[str]:
+    """Turns that failed and were tombstoned: prompts that clients send again after signing in, and would otherwise
+    show twice (AUTH-18)."""
+    failed = {entry.turn_id for entry in stored if isinstance(entry, TurnClosed) and entry.stop is None}
+    return failed & {entry.turn_id for entry in stored if isinstance(entry, Tombstone)}
 
 
 def _joined(pieces: list[Said]) -> Event:
