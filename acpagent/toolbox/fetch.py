@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.core import bounds
 from acpagent.core.toolcalls import Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
-from acpagent.toolbox import addresses, apart, readable
+from acpagent.toolbox import addresses, apart
 from acpagent.toolbox.addresses import Allowed, Target
 from acpagent.toolbox.arguments import STRING, Schema, closed
 
@@ -140,6 +140,8 @@ def _readable(url: str, kind: str, text: str, ctx: ToolContext) -> tuple[str, st
     """Title, text, and why that is not all of it. Raises `ToolRefusal`."""
     if kind not in _HTML and not (not kind and re.match(r"\s*<(!doctype html|html)\b", text, re.IGNORECASE)):
         return "", text, ""
+    from acpagent.toolbox import readable  # slow to import: not before the first page
+
     ran = apart.run(readable.__file__, {"url": url}, text.encode("utf-8", "replace"), READING_SECONDS, ctx)
     if ran is None:
         page: Mapping[str, Any] = readable.read(url, text)

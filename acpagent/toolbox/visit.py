@@ -48,7 +48,6 @@ class Answer:
     """What a server answered. `location` is set for a redirect; `cut` says why the body is not whole, if it is not."""
 
     status: int
-    reason: str
     content_type: str
     charset: str | None
     location: str | None
@@ -192,18 +191,17 @@ class Visit:
             path, headers = target.url, headers | _proxy_headers(proxy)
         self._scope.check()
         connection.request("GET", path, headers=headers)
-        response = connection.getresponse()
-        body, cut = (b"", "") if response.status in REDIRECTS else self._body(response)
-        location = response.getheader("Location") if response.status in REDIRECTS else None
-        return Answer(
-            response.status,
-            response.reason,
-            response.headers.get_content_type() if "Content-Type" in response.headers else "",
-            response.headers.get_content_charset(),
-            location.encode("latin-1", "replace").decode("utf-8", "replace") if location else None,
-            body,
-            cut,
-        )
+        with connection.getresponse() as response:
+            sent_on = response.getheader("Location") if response.status in REDIRECTS else None
+            body, cut = (b"", "") if sent_on else self._body(response)
+            return Answer(
+                response.status,
+                response.headers.get_content_type() if "Content-Type" in response.headers else "",
+                response.headers.get_content_charset(),
+                sent_on.encode("latin-1", "replace").decode("utf-8", "replace") if sent_on else None,
+                body,
+                cut,
+            )
 
     def _body(self, response: http.client.HTTPResponse) -> tuple[bytes, str]:
         """As much of the body as is wanted and comes in time, and why there is no more."""

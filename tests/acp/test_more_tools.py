@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.acp.scripted_editor import ScriptedEditor
 from tests.acp.seen import call_in, calls, says, turn
 from tests.acp.served import Served, served
 from tests.agent import Message
@@ -45,6 +46,28 @@ def test_several_edits_are_one_diff(tmp_path: Path) -> None:
         assert (call.diff["oldText"], call.diff["newText"]) == ("one\ntwo\nthree\n", "uno\ntwo\ntre\n")
         assert (one.workspace / "a").read_text() == "uno\ntwo\ntre\n"
         assert len(questions(one)) == 1
+
+
+def test_several_edits_go_through_the_editor_as_one(tmp_path: Path) -> None:
+    turns = (
+        turn("edit", calls("multi_edit", path="a", edits=EDITS), says("Done.")),
+        turn("start", calls("bash", command="sleep 300", background=True), says("Done.")),
+        turn("delete", calls("delete_file", path="a"), says("Done.")),
+    )
+    with served(tmp_path, script(*turns)) as one:
+        editor = ScriptedEditor(one.agent, read=True, write=True, terminal=True)
+        path, session = one.workspace / "a", one.new()
+        path.write_text("saved\n")
+        editor.buffers[str(path)] = "one\ntwo\nthree\n"
+        assert call_in(editor.prompt(session, "edit")).diff["newText"] == "uno\ntwo\ntre\n"
+        assert path.read_text() == "uno\ntwo\ntre\n"
+        assert (editor.count("fs/read_text_file"), editor.count("fs/write_text_file")) == (1, 1)
+        assert call_in(editor.prompt(session, "start")).text == "Started as job_1."
+        editor.buffers[str(path)] = "not saved\n"
+        call = call_in(editor.prompt(session, "delete"))
+        assert "a has unsaved changes in the editor" in call.text
+        assert path.exists()
+        assert editor.count("terminal/create") == 0
 
 
 def test_DIFF_03_a_deletion_says_that_it_is_one(tmp_path: Path) -> None:

@@ -198,6 +198,20 @@ def test_a_reload_goes_through_though_the_axis_it_came_with_does_not(house: Hous
     assert session.machine.record.active["model"] == before.model
 
 
+def test_jobs_go_on_through_a_rebuild_and_end_with_the_session(house: House, cwd: Path) -> None:
+    house.new(cwd)
+    crew = house.registry.crew("s")
+    assert crew is not None
+    assert crew.keep is not None
+    job = crew.keep.jobs.start("sleep", ["/bin/sleep", "300"], cwd=str(cwd), env={})
+    configure(house, "model", "two/two").wait()
+    reload(house).wait()
+    assert job.running
+    assert crew.keep.jobs.get(job.id) is job
+    house.close().wait()
+    assert not job.running
+
+
 def test_an_idle_reload_is_answered_after_the_swap(house: House, cwd: Path) -> None:
     house.new(cwd)
     assert reload(house).wait().queued is False
