@@ -189,7 +189,7 @@ class Driver:
             self._outbox.put(event.data)
         elif isinstance(event, Notification):
             self._guard(f"the notification {event.method[:80]!r}", self._receiver.on_notification, event)
-        elif event.call.on_answer is not None:
+        else:
             self._guard(f"the answer to {event.call.method}", event.call.on_answer, event.answer)
 
     def _on_request(self, request: Request) -> None:

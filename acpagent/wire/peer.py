@@ -156,7 +156,8 @@ class Peer:
         with self._lock:
             if self._over:
                 return id, data if on_answer is None else None
-            self._outbound.begin(Call(id, method, on_answer))
+            if on_answer is not None:
+                self._outbound.begin(Call(id, method, on_answer))
         return id, data
 
     def abandon(self, id: int, late: Callable[[Answer], None] | None = None) -> bool:

@@ -30,11 +30,11 @@ class Answer:
 
 
 class Call:
-    """A request of ours that is not answered yet. Once abandoned, `on_answer` is for a late answer only."""
+    """A request of ours whose answer somebody wants. Once abandoned, `on_answer` is for a late answer only."""
 
     __slots__ = ("abandoned", "id", "method", "on_answer")
 
-    def __init__(self, id: int, method: str, on_answer: Callable[[Answer], None] | None) -> None:
+    def __init__(self, id: int, method: str, on_answer: Callable[[Answer], None]) -> None:
         self.id = id
         self.method = method
         self.on_answer = on_answer
@@ -70,7 +70,7 @@ class Inbound:
 
 
 class Outbound:
-    """Our requests that the peer owes an answer. Ids count up and are never reused (RPC-19)."""
+    """Our requests whose answers somebody wants. Ids count up and are never reused (RPC-19)."""
 
     __slots__ = ("_calls", "_last")
 
@@ -99,12 +99,16 @@ class Outbound:
         return self._calls.pop(id_key(id), None)
 
     def abandon(self, id: int, late: Callable[[Answer], None] | None) -> bool:
-        """Nobody waits any longer; a late answer goes to `late`. False if it is answered already."""
+        """Nobody waits any longer; a late answer goes to `late`. False if it is answered already. Without `late` the
+        call is forgotten: peers that never answer what is withdrawn must not fill the table."""
         call = self._calls.get(id_key(id))
         if call is None:
             return False
-        call.on_answer = late
-        call.abandoned = True
+        if late is None:
+            del self._calls[id_key(id)]
+        else:
+            call.on_answer = late
+            call.abandoned = True
         return True
 
     def take_all(self) -> list[Call]:

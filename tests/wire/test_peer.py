@@ -32,7 +32,7 @@ class Pair:
     def deliver(self, line: bytes) -> list[Event]:
         events = list(self.caller.feed(line))
         for event in events:
-            if isinstance(event, Answered) and event.call.on_answer is not None:
+            if isinstance(event, Answered):
                 event.call.on_answer(event.answer)
         return events
 
@@ -160,6 +160,23 @@ def test_abandoning() -> None:
     assert not pair.answers
     assert list(pair.caller.eof()) == []
     assert not pair.caller.abandon(kept.id)
+
+
+def test_what_nobody_waits_for_is_not_remembered() -> None:
+    """Some peers never answer what was withdrawn."""
+    pair, late = Pair(), []
+    asked = [pair.call("a") for _ in range(3)]
+    assert pair.caller.call("b", None, None)[1] is not None
+    assert len(pair.caller._outbound) == 3
+    assert pair.caller.abandon(asked[0].id)
+    assert pair.caller.abandon(asked[1].id, late.append)
+    assert len(pair.caller._outbound) == 2
+    assert not pair.caller.abandon(asked[0].id)
+    assert pair.deliver(pair.answerer.respond(asked[0].id, 1)) == []
+    for request in asked[1:]:
+        pair.deliver(pair.answerer.respond(request.id, 1))
+    assert len(pair.caller._outbound) == 0
+    assert (len(late), len(pair.answers)) == (1, 1)
 
 
 def test_a_refused_line_says_why_and_echoes_nothing() -> None:
