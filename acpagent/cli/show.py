@@ -125,6 +125,8 @@ class TurnView:
         else:
             self._begin("tool")
             terminal.line(title, "yellow")
+        for line in ToolUpdate(request.tool_call).text.splitlines():  # what title and diff do not say
+            terminal.line(fitted(f"    {one_line(line, 200)}", width), "dim")
         for number, option in enumerate(request.options, 1):
             terminal.line(fitted(f"    {number}  {one_line(option.name, 200)}", width))
 

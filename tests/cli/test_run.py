@@ -149,6 +149,17 @@ class TestPerson:
         assert "→ Reject" in shown
         assert "That is all." in shown
 
+    def test_is_told_what_the_title_does_not_say(self, home: Home, workspace: Path) -> None:
+        delete = {"call": {"tool": "delete_file", "args": {"path": "src", "recursive": True}}}
+        home.use_script(script([delete], [{"text": "Done."}]))
+        with Terminal(["run", "Tidy up"], home.env, workspace) as terminal:
+            terminal.wait_for("Deletes src:")
+            terminal.wait_for("[1]: ")
+            terminal.type("\n")
+            code, _ = terminal.end()
+        assert code == 0
+        assert (workspace / "src").is_dir()
+
     def test_what_was_typed_before_answers_nothing(self, home: Home, workspace: Path) -> None:
         home.use_script(script([{"text": "Wait.\n"}, {"wait": 0.5}, EDIT], [{"text": "Done."}]))
         with Terminal(["run", "Be polite"], home.env, workspace) as terminal:
