@@ -111,7 +111,7 @@ def acpx(program: str, home: Home, tmp_path: Path) -> Iterator[Acpx]:
         assert not survivors(made.mark, 10)
 
 
-@pytest.mark.parametrize("abilities", [[], ["--no-terminal"], ["--no-fs", "--no-terminal"]])
+@pytest.mark.parametrize("abilities", [[], ["--no-fs", "--no-terminal"]])
 def test_exec_with_everything_allowed(acpx: Acpx, abilities: list[str]) -> None:
     assert acpx.exec("--approve-all", "--format", "quiet", *abilities).strip() == "I look.Hello."
     assert acpx.note == "uno\n"
