@@ -154,6 +154,7 @@ class Tool(Protocol):
     description: str
     schema: Mapping[str, Any]
     reads_only: bool
+    kind: Kind
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         """Work out what the call would do. No side effects; may read. Raises `ToolRefusal`."""

@@ -9,7 +9,7 @@ from typing import Any
 from acpagent.core import bounds
 from acpagent.core.blocks import Text
 from acpagent.core.files import TextFile
-from acpagent.core.toolcalls import Effect, Location, Proposal, ToolContext, ToolResult
+from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolResult
 from acpagent.toolbox import passages
 from acpagent.toolbox.arguments import FLAG, STRING, Schema, closed, described
 from acpagent.toolbox.texts import Texts, change, name, place
@@ -45,6 +45,7 @@ class EditFile:
         "new",
     )
     reads_only = False
+    kind: Kind = "edit"
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         path = place(ctx, args["path"])
@@ -62,7 +63,7 @@ def proposed(edit: Edit, ctx: ToolContext) -> Proposal:
     Texts(ctx).encode(path, edit.raw, edit.base)
     return Proposal(
         title=bounds.one_line(f"Edit {called}", TITLE_CHARACTERS),
-        kind="edit",
+        kind=EditFile.kind,
         effects=(Effect("write", path),),
         subject=called,
         locations=(Location(ctx.roots.shown(path), edit.lines[0]),),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from acpagent.core.files import TextFile
-from acpagent.core.toolcalls import Proposal, ToolContext, ToolRefusal, ToolResult
+from acpagent.core.toolcalls import Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox import passages
 from acpagent.toolbox.arguments import FLAG, STRING, Schema, closed
 from acpagent.toolbox.edit import Edit, carried_out, proposed
@@ -36,6 +36,7 @@ class MultiEdit:
         "edits",
     )
     reads_only = False
+    kind: Kind = "edit"
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         edits = args["edits"]

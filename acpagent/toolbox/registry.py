@@ -66,6 +66,7 @@ class _Checked:
         self.description = tool.description
         self.schema = tool.schema
         self.reads_only = tool.reads_only
+        self.kind = tool.kind
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         return self._tool.prepare(arguments.check(self.name, self.schema, args), ctx)

@@ -14,7 +14,7 @@ import pytest
 from tests.acp.seen import Call, call_in, calls, calls_in, says, text_of, turn
 from tests.acp.served import Served, served
 from tests.agent import Agent, Message, text_in, updates_in
-from tests.conftest import Home
+from tests.conftest import Home, StartAgent
 from tests.model_server import Raw, Request
 
 SLOW = "for i in 1 2 3 4; do echo line $i; sleep 0.25; done"
@@ -374,3 +374,14 @@ def test_TOOL_04_TOOL_06_TOOL_08_every_call_of_these_tests_was_announced_and_end
             assert all(Path(place["path"]).is_absolute() for place in call.now["locations"])
             assert all(place.get("line", 1) >= 1 for place in call.now["locations"])
             assert call.now["title"].splitlines() == [call.now["title"]]
+
+
+def test_TOOL_03_a_call_that_cannot_be_prepared_has_its_tools_kind(
+    agent: StartAgent, home: Home, workspace: Path
+) -> None:
+    missing = {"call": {"tool": "edit_file", "args": {"path": "README.md", "old": "no such words", "new": "x"}}}
+    home.use_script({"turns": [{"replies": [[missing], [{"text": "Done."}]]}]})
+    one = agent()
+    updates, _ = one.prompt(one.new_session(workspace), "go")
+    call = call_in(updates)
+    assert (call.first["kind"], call.status) == ("edit", "failed")

@@ -157,8 +157,10 @@ class ToolRunner:
 
     def _present(self, made: CallMade, arguments: Any) -> Running:
         """The call as one that is worked on, and that must be settled."""
-        call = ToolCall(made.call_id, made.name, made.name or "unknown tool", "other", "pending", arguments)
-        running = Running(call, made, self._desk.find_tool(made.name))
+        tool = self._desk.find_tool(made.name)
+        kind = tool.kind if tool is not None else "other"
+        call = ToolCall(made.call_id, made.name, made.name or "unknown tool", kind, "pending", arguments)
+        running = Running(call, made, tool)
         live = LiveOutput(lambda: self._mark_dirty(running))
         running.context = self._desk.make_context(self._desk.scope, live)
         running.context.show = lambda content: self._show(running, content)
