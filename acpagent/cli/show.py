@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from acpagent.cli.diff import unified
 from acpagent.cli.openlines import OpenLines
-from acpagent.cli.terminal import Terminal, fitted
+from acpagent.cli.terminal import Terminal, columns, fitted
 from acpagent.client.permission import Option, PermissionRequest
 from acpagent.client.updates import MessageChunk, PlanUpdate, ToolUpdate, Update, dicts_of
-from acpagent.core.bounds import clean, one_line
+from acpagent.core.bounds import clean, one_line, visible
 
 DIFF_LINES = 60
 OUTPUT_LINES = 16
@@ -119,14 +119,17 @@ class TurnView:
         """What the agent wants to do, and the answers on offer by number."""
         width = terminal.width
         call_id = str(request.tool_call.get("toolCallId"))
-        title = fitted(f"? {one_line(request.title, 200)}", width)
+        title = f"? {one_line(request.title, 200)}"
         if terminal is self.terminal and call_id in self._open and len(self._open) == 1:
-            self._open.settle(call_id, terminal.paint(title, "yellow"))
+            self._open.settle(call_id, terminal.paint(fitted(title, width), "yellow"))
         else:
             self._begin("tool")
-            terminal.line(title, "yellow")
-        for line in ToolUpdate(request.tool_call).text.splitlines():  # what title and diff do not say
-            terminal.line(fitted(f"    {one_line(line, 200)}", width), "dim")
+            terminal.line(fitted(title, width), "yellow")
+        if columns(title) > width:  # nobody should allow what they cannot see
+            terminal.line(f"    {one_line(request.title, 2000)}", "dim")
+        for line in ToolUpdate(request.tool_call).text.split("\n"):  # what title and diff do not say
+            if line:
+                terminal.line(f"    {visible(line)}", "dim")
         for number, option in enumerate(request.options, 1):
             terminal.line(fitted(f"    {number}  {one_line(option.name, 200)}", width))
 
@@ -138,9 +141,7 @@ class TurnView:
     def refused(self, request: PermissionRequest) -> None:
         """A question that nobody was asked."""
         self._begin("tool")
-        self.terminal.line(
-            f"? {one_line(request.title, 200)}: refused, because there is nobody to ask", "yellow"
-        )
+        self.terminal.line(f"? {one_line(request.title, 200)}: refused, because there is nobody to ask", "yellow")
 
     def remark(self, text: str, style: str = "dim") -> None:
         """Something that the command says itself."""
@@ -191,9 +192,7 @@ class TurnView:
             self._open.put(call.id, self._title(call, last))
 
     def _end(self, call: Call) -> None:
-        tells_more = (
-            call.kind == "execute" or call.status == "failed" or (call.diffs and not call.diffs_shown)
-        )
+        tells_more = call.kind == "execute" or call.status == "failed" or (call.diffs and not call.diffs_shown)
         if call.id in self._open and (len(self._open) == 1 or not tells_more):
             self._open.settle(call.id, self._title(call))
         else:

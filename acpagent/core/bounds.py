@@ -14,7 +14,6 @@ _ESCAPES = re.compile(
 _OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_UNFIT_IN_NAMES = re.compile(rf"[\t\n]|{_CONTROLS.pattern}")
 _MARK = "[... {} bytes left out ...]"
 _MARK_ROOM = 64  # bytes kept free for the mark and the line ends around it
 _NEAR = 4  # a cut moves to a line end if that costs less than this part of the piece
@@ -28,6 +27,14 @@ class Excerpt:
     left_out: int = 0
 
 
+# Controls, marks that change the direction of text, and characters without a width of their own.
+_HIDING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+_UNFIT_IN_NAMES = re.compile(rf"[\t\n]|{_HIDING.pattern}")
+
+
 def clean(text: str) -> str:
     """`text` as a terminal would leave it on screen, without escape sequences and control characters
     other than newline and tab (CONT-10). A carriage return starts its line over."""
@@ -38,6 +45,23 @@ def clean(text: str) -> str:
         text = _OVERSTRUCK.sub("", text)
         text = _CONTROLS.sub("", text)
     return text
+
+
+def visible(text: str) -> str:
+    """`text` with what would hide or reorder the rest of it made visible, and nothing taken away: for what a person is
+    asked to allow. Line feeds and tabs stay."""
+    return _HIDING.sub(_named, text)
+
+
+def _named(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return chr(0x2400 + code) if code < 0x20 else f"<U+{code:04X}>"
+
+
+def asked_line(text: str, limit: int) -> str:
+    """`one_line` for what a person is asked to allow: nothing is taken away, and line ends show as a sign of their
+    own, for what follows a comment must not look like part of it."""
+    return one_line(visible(text.strip()).replace("\n", " ⏎ "), limit)
 
 
 def one_line(text: str, limit: int) -> str:

@@ -19,6 +19,7 @@ from acpagent.toolbox.terminal import Ran
 
 MAX_SECONDS = 3600
 COMMAND_CHARACTERS = 120
+SHOWN_BYTES = 16_384  # of a command that is asked about
 FACT_CHARACTERS = 2000
 STATUS_BYTES = 100  # kept free for the last line, which says how the command ended
 _SHELLS = ("/bin/bash", "/bin/sh")
@@ -70,6 +71,7 @@ class Bash:
             subject=command,
             detail=_Command(command, seconds, background),
             facts=facts,
+            note=_whole(command),
         )
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
@@ -174,5 +176,13 @@ def ending(result: Result) -> str:
     return f"ended by {result.signal or 'nothing: it could not be killed'}"
 
 
+def _whole(command: str) -> str:
+    """The command as it is, line by line, where the title does not show it so: nobody should allow what they cannot
+    see."""
+    if bounds.asked_line(command, COMMAND_CHARACTERS) == command:
+        return ""
+    return bounds.cut(bounds.visible(command), SHOWN_BYTES).text
+
+
 def _title(command: str, background: bool = False) -> str:
-    return f"{'Start' if background else 'Run'}: {bounds.one_line(command, COMMAND_CHARACTERS)}"
+    return f"{'Start' if background else 'Run'}: {bounds.asked_line(command, COMMAND_CHARACTERS)}"

@@ -149,7 +149,7 @@ def test_PERM_05_what_runs_beside_has_ended_before_the_question(stage: Stage, he
 def test_PERM_01_the_rule_in_an_option_is_one_short_line(stage: Stage, here: Path) -> None:
     _, desk = ask(stage.agent, stage.new(here), "many lines", "session")
     (name,) = [option["name"] for option in desk.asked[0]["options"] if option["optionId"] == "session"]
-    assert name.startswith("Allow Bash(echo 1 echo 2 ")
+    assert name.startswith("Allow Bash(echo 1 ⏎ echo 2 ")
     assert name.endswith("… for this session")
     assert len(name) < 150
     assert desk.asked[0]["toolCall"]["rawInput"]["command"] == LONG  # all of it is there

@@ -361,7 +361,7 @@ def test_TOOL_14_two_edits_of_one_file_in_one_reply_both_stand(one: Served) -> N
 
 def test_TOOL_15_a_title_is_one_short_line(one: Served) -> None:
     call = the_call(one, "two lines")
-    assert call.now["title"] == "Run: echo one echo `date`"
+    assert call.now["title"] == "Run: echo one ⏎ echo `date`"
     assert call.soba["command"] == "echo one\necho `date`\n"
 
 

@@ -143,8 +143,25 @@ def test_what_is_no_command(bench, command):
 def test_a_long_command_has_a_short_title(bench):
     command = "echo a\necho b\n" + "x" * 500
     title = bench.prepare("bash", command=command).title
-    assert title.startswith("Run: echo a echo b xxx")
+    assert title.startswith("Run: echo a ⏎ echo b ⏎ xxx")
     assert len(title) == len("Run: ") + 120
+
+
+@pytest.mark.parametrize(
+    ("command", "title", "note"),
+    [
+        ("touch a #\recho harmless", "Run: touch a #␍echo harmless", "touch a #␍echo harmless"),
+        ("touch a #\x1b[2K\x1b[1G echo b", "Run: touch a #␛[2K␛[1G echo b", "touch a #␛[2K␛[1G echo b"),
+        ("touch a #\b\b\b\b", "Run: touch a #␈␈␈␈", "touch a #␈␈␈␈"),
+        ("echo \u202etxt.sh", "Run: echo <U+202E>txt.sh", "echo <U+202E>txt.sh"),
+        ("# note\nrm -rf x", "Run: # note ⏎ rm -rf x", "# note\nrm -rf x"),
+        ("echo " + "a" * 200 + "; rm x", "Run: echo " + "a" * 114 + "…", "echo " + "a" * 200 + "; rm x"),
+        ("echo plain", "Run: echo plain", ""),
+    ],
+)
+def test_what_is_asked_about_is_what_would_run(bench, command, title, note):
+    proposal = bench.prepare("bash", command=command)
+    assert (proposal.title, proposal.note) == (title, note)
 
 
 def test_a_directory_that_is_gone(bench):

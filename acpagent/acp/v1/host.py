@@ -80,7 +80,7 @@ class AcpHost:
 
 def _option(choice: Choice, rule: str) -> dict[str, Any]:
     kind, name = _OPTIONS[choice]
-    return {"optionId": choice, "name": name.format(rule=bounds.one_line(rule, _RULE_LETTERS)), "kind": kind}
+    return {"optionId": choice, "name": name.format(rule=bounds.asked_line(rule, _RULE_LETTERS)), "kind": kind}
 
 
 def decision(answer: Answer, offered: tuple[Choice, ...]) -> Decision:

@@ -113,6 +113,7 @@ class TurnRunner:
             host=self.host,
             gate=keep.gate,
             find_tool=keep.loadout.tools.get,
+            tools=keep.loadout.tools.keys(),
             make_context=self._context,
             record=keep.record,
             emit=self.host.emit,

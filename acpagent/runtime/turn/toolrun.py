@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from acpagent.core import bounds
 from acpagent.core.blocks import Text
+from acpagent.core.bounds import one_line
 from acpagent.core.events import Event, Notice, PlanChanged, ToolChanged
 from acpagent.core.history import CallMade, CallSettled, Entry, PlanSet
 from acpagent.core.host import Choice, Host, PermissionAsk
@@ -68,6 +69,7 @@ class Desk:
     host: Host
     gate: Gate
     find_tool: Callable[[str], Tool | None]
+    tools: Collection[str]
     make_context: Callable[[Scope, LiveOutput], ToolContext]
     record: Callable[[Entry], None]
     emit: Callable[[Event], None]
@@ -147,7 +149,9 @@ class ToolRunner:
         arguments, problem = parse_arguments(made.arguments)
         running = self._present(made, arguments)
         if running.tool is None:
-            problem = f"There is no tool named {made.name!r}."
+            problem = (
+                f"There is no tool named {one_line(made.name, 80)!r}. The tools are: {', '.join(self._desk.tools)}."
+            )
         if problem is None:
             problem = self._prepare(running, arguments)
         self._emit(running)
