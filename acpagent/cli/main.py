@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from acpagent.version import __version__
@@ -29,6 +30,8 @@ OK, FAILED, USAGE = 0, 1, 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 done, 1 failed, 2 wrong usage or configuration."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] != ["acp"]:  # which says itself what it needs
+        _open_missing_streams()
     if not words or words[0] in ("-h", "--help", "help"):
         sys.stdout.write(usage())
         return OK if words else USAGE
@@ -41,6 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     module = __import__(COMMANDS[words[0]][0], fromlist=["run"])
     code: int = module.run(words[1:])
     return code
+
+
+def _open_missing_streams() -> None:
+    """A standard stream that the caller closed is the null device: nothing to read, and nobody who reads."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open for good
 
 
 def usage() -> str:

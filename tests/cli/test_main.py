@@ -70,3 +70,13 @@ def test_both_ways_to_call_it(command: list[str], home: Home, tmp_path: Path) ->
         [*command, "--version"], env=home.env, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, f"acpagent {__version__}\n", "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_nobody(closed: str, home: Home, workspace: Path) -> None:
+    home.use_script({"turns": [{"replies": [[{"text": "Hello."}]]}]})
+    command = f'exec "{sys.executable}" -m acpagent run hi {closed}'
+    done = subprocess.run(["sh", "-c", command], cwd=workspace, env=home.env, capture_output=True, timeout=60)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert (b"Hello." in done.stdout) == (">&-" not in closed.replace("2>&-", ""))
