@@ -50,13 +50,6 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """The turn waits for something a person may want to know of: a permission, a retry, the model."""
-
-    on: str
-
-
-@dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of a message; appends to what `message_id` already holds (MSG-01)."""
 
@@ -128,7 +121,6 @@ class Notice:
 Event = (
     TurnStarted
     | TurnEnded
-    | Waiting
     | Chunk
     | ToolChanged
     | PlanChanged

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from acpagent.core import blocks
@@ -180,6 +180,13 @@ class ToolCall:
     locations: tuple[Location, ...] = ()
     content: tuple[Content, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def moved(call: ToolCall, status: Status, **changes: Any) -> ToolCall:
+    """The call in another status. Raises ValueError where the table has no such move: a final call stays so."""
+    if status not in STATUS_MOVES[call.status]:
+        raise ValueError(f"a call does not go from {call.status} to {status}")
+    return replace(call, status=status, **changes)
 
 
 def _content_to_data(item: Content) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from acpagent.core.blocks import Block
 from acpagent.core.events import CommandsChanged, ControlsChanged, TitleChanged
-from acpagent.core.faults import Fault, TheirFault
+from acpagent.core.faults import Fault
 from acpagent.core.history import Entry
 from acpagent.core.paths import Roots
 from acpagent.core.scope import Cancelled
 from acpagent.runtime.session.keep import Keep, settings_of
 from acpagent.runtime.session.loadout import AXES, Loadout
-from acpagent.runtime.session.opening import Opener, check_directory, find_row, show
+from acpagent.runtime.session.opening import Opener, check_directory, check_home, find_row, show
 from acpagent.runtime.session.services import Services
 from acpagent.runtime.session.session import Session
 from acpagent.runtime.session.turns import TurnRunner
@@ -118,9 +118,7 @@ class SessionCrew:
     def _open_again(self, opening: Opening) -> Opened:
         """A live session takes the request's roots; what is stored is shown again if it was loaded."""
         keep = self._keep()
-        if sessions.resolve(opening.cwd) != keep.row.cwd_resolved:
-            message = f"params.cwd: this session belongs to {keep.row.cwd}; open it there"
-            raise TheirFault(codes.INVALID_PARAMS, message)
+        check_home(keep.row, opening.cwd)
         check_directory(opening.cwd)
         if keep.writer.stored:  # else there is no past yet
             find_row(self._services, self._session.id)

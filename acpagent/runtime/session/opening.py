@@ -53,8 +53,7 @@ class Opener:
         """A session of the store, mended where a killed process left it broken. Raises `Fault`."""
         services = self.services
         row = find_row(services, self.session_id)
-        if sessions.resolve(opening.cwd) != row.cwd_resolved:
-            raise TheirFault(codes.INVALID_PARAMS, f"params.cwd: this session belongs to {row.cwd}; open it there")
+        check_home(row, opening.cwd)
         check_directory(row.cwd)
         services.refresh()
         services.leases.take(self.session_id)
@@ -130,6 +129,12 @@ def find_row(services: Services, session_id: str) -> SessionRow:
     if row is None:
         raise TheirFault(codes.NOT_FOUND, "there is no such session")
     return row
+
+
+def check_home(row: SessionRow, cwd: str) -> None:
+    """Raise -32602 if a session is to be opened in another folder than its own."""
+    if sessions.resolve(cwd) != row.cwd_resolved:
+        raise TheirFault(codes.INVALID_PARAMS, f"params.cwd: this session belongs to {row.cwd}; open it there")
 
 
 def check_directory(cwd: str) -> None:

@@ -28,6 +28,7 @@ from acpagent.core.toolcalls import (
     ToolContext,
     ToolRefusal,
     ToolResult,
+    moved,
 )
 from acpagent.runtime.turn.speaker import new_id
 
@@ -245,7 +246,7 @@ class ToolRunner:
         return True
 
     def _start(self, running: Running) -> None:
-        running.call = replace(running.call, status="in_progress")
+        running.call = moved(running.call, "in_progress")
         running.started = time.monotonic()
         self._emit(running)
         threading.Thread(
@@ -327,10 +328,10 @@ class ToolRunner:
         content = result.content or ((proposal.diff,) if proposal and proposal.diff and not result.failed else ())
         if not content or result.failed:
             content = (*content, Text(result.text)) if result.text else content
-        running.call = replace(
+        running.call = moved(
             running.call,
+            "failed" if result.failed else "completed",
             title=result.title or running.call.title,
-            status="failed" if result.failed else "completed",
             content=content,
             locations=running.call.locations if result.locations is None else result.locations,
             raw_output=dict(result.raw) or {"text": result.text[:2000]},
