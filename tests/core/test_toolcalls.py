@@ -16,7 +16,7 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), itertools.product(STATUSES, STATUSES))
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(STATUSES, STATUSES)))
 def test_TOOL_05_a_call_moves_on_and_never_out_of_a_final_status(before, after):
     call = ToolCall("id", "bash", "Run: ls", "execute", before)
     if (before, after) in MOVES:
