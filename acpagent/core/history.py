@@ -35,6 +35,14 @@ class UserSaid:
 
 
 @dataclass(frozen=True, slots=True)
+class HostSaid:
+    """What acpagent said to the model so that it goes on in the same prompt; for the model alone, never shown."""
+
+    turn_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Said:
     """A piece of an assistant message or thought. Pieces with one `message_id` join in order."""
 
@@ -123,6 +131,7 @@ class Tombstone:
 Entry = (
     TurnOpened
     | UserSaid
+    | HostSaid
     | Said
     | ReplyKept
     | CallMade
@@ -192,6 +201,7 @@ _SAID = ("message_id", "role", "text")
 _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
     "turn_opened": (TurnOpened, _fields(), _reader(TurnOpened)),
     "user": (UserSaid, _user, _read_user),
+    "host_said": (HostSaid, _fields("text"), _reader(HostSaid, "text")),
     "said": (Said, _fields(*_SAID), _reader(Said, *_SAID)),
     "kept": (ReplyKept, _fields("model", "data"), _reader(ReplyKept, "model", "data")),
     "call": (CallMade, _fields(*_CALL), _reader(CallMade, *_CALL)),

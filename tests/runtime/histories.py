@@ -12,6 +12,7 @@ from acpagent.core.history import (
     CallMade,
     CallSettled,
     Entry,
+    HostSaid,
     PlanSet,
     Said,
     Told,
@@ -57,7 +58,9 @@ def _turns(draw: st.DrawFn, turn_id: str, numbers: count[int]) -> list[Step]:
         steers = draw(st.integers(0, 2))
         steps += [_user(draw, turn_id, numbers, steer=True) for _ in range(steers)]
         if not steers and not any(isinstance(step, CallMade) and step.round == number for step in steps):
-            break
+            if draw(st.booleans()):
+                break
+            steps += [*draw(_host_calls(turn_id, numbers)), HostSaid(turn_id, draw(WORDS))]
     steps.append(TurnClosed(turn_id, draw(st.sampled_from(["end_turn", "cancelled", None])), Usage()))
     if draw(st.integers(0, 4)) == 0:
         steps.append(Tombstone(turn_id))
@@ -94,6 +97,13 @@ def _replies(draw: st.DrawFn, turn_id: str, number: int, numbers: count[int]) ->
         if draw(st.booleans()):
             steps.append(draw(_notes(turn_id)))
     return steps
+
+
+@st.composite
+def _host_calls(draw: st.DrawFn, turn_id: str, numbers: count[int]) -> list[Step]:
+    """A call that acpagent made itself has an end, and nobody who made it."""
+    made = CallMade(turn_id, f"call{next(numbers)}", "", "exit_plan_mode", "{}", 0)
+    return [settled(made, draw(WORDS), draw(st.booleans()))] if draw(st.booleans()) else []
 
 
 def _notes(turn_id: str) -> st.SearchStrategy[Step]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acpagent.core.blocks import Image, Text
-from acpagent.core.history import CallMade, Entry, ReplyKept, Said, Tombstone, UserSaid
+from acpagent.core.history import CallMade, Entry, HostSaid, ReplyKept, Said, Tombstone, UserSaid
 from acpagent.core.model import AssistantMessage, Message, ModelCall, ToolMessage, UserMessage
 from acpagent.providers import chat_messages
 from acpagent.runtime.session import replay
@@ -102,6 +102,16 @@ def test_what_a_model_keeps_belongs_to_the_reply_it_was_kept_with() -> None:
         ToolMessage("B", "read", "B"),
         AssistantMessage("done"),
     ]
+
+
+def test_what_the_host_says_is_read_as_words_of_the_user() -> None:
+    shown = settled(call("host"), "approved")
+    entries = [user("plan"), Said("t", "1", "assistant", "the plan"), shown, HostSaid("t", "go on")]
+    expected = [UserMessage("plan"), AssistantMessage("the plan"), UserMessage("go on"), AssistantMessage("done")]
+    told = conversation([*entries, Said("t", "2", "assistant", "done")])
+    assert told.messages() == expected
+    told.feed([Tombstone("t")])
+    assert told.messages() == []
 
 
 def test_results_come_in_the_order_of_the_calls() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from acpagent.core.blocks import Image
-from acpagent.core.history import CallMade, CallSettled, Entry, ReplyKept, Said, Tombstone, UserSaid
+from acpagent.core.history import CallMade, CallSettled, Entry, HostSaid, ReplyKept, Said, Tombstone, UserSaid
 from acpagent.core.model import AssistantMessage, Message, ModelCall, Provider, ToolMessage, UserMessage
 
 _Reply = Said | ReplyKept | CallMade | CallSettled
@@ -38,6 +38,9 @@ class Conversation:
                 self._finish_reply()
                 images = tuple(block for block in entry.blocks if isinstance(block, Image))
                 self._messages.append((entry.turn_id, UserMessage(entry.text, images)))
+            elif isinstance(entry, HostSaid):
+                self._finish_reply()
+                self._messages.append((entry.turn_id, UserMessage(entry.text)))
             elif isinstance(entry, Tombstone):
                 self._bury(entry.turn_id)
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Event, Notice, Usage, UsageChanged
 from acpagent.core.faults import Fault
-from acpagent.core.history import Entry, ReplyKept, TurnClosed, UsageSet, UserSaid
+from acpagent.core.history import Entry, HostSaid, ReplyKept, TurnClosed, UsageSet, UserSaid
 from acpagent.core.host import Host
 from acpagent.core.model import ModelRequest, Provider, ProviderFault, Retrying, UsageReport
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.runtime.turn.conversation import Conversation
+from acpagent.runtime.turn.followup import FollowUp, first_answer
 from acpagent.runtime.turn.modelcall import ModelReply, call_model
 from acpagent.runtime.turn.prompt import PromptReader
 from acpagent.runtime.turn.speaker import Speaker, new_id
@@ -67,12 +68,15 @@ class TurnLoop:
         steering: Steering,
         spending: Spending,
         limit: int,
+        follow_ups: Sequence[FollowUp] = (),
     ) -> None:
-        """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt."""
+        """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt. `follow_ups`: in the
+        order in which they are asked."""
         self._turn_id, self._scope, self._host = turn_id, scope, host
         self._conversation, self._record, self._provider = conversation, record, provider
         self._prefix, self._tools, self._speaker = prefix, tools, speaker
         self._reader, self._steering, self._spending, self._limit = reader, steering, spending, limit
+        self._follow_ups = follow_ups
         self._told_of_silence = False
         self._unheard: deque[tuple[Block, ...]] = deque()
 
@@ -95,15 +99,29 @@ class TurnLoop:
                 return "length" if reply.reason == "length" else "refusal"
             if reply.calls:
                 self._tools.run(reply.calls, number)
-                steers = self._steering.take()
-            elif reply.reason == "paused":
-                steers = self._steering.take()
-            elif not (steers := self._steering.take_or_seal()):
+            stopped = not reply.calls and reply.reason != "paused"
+            if not self._hear_steers(self._steering.take) and stopped and not self._go_on(reply.text):
                 return "finished"
-            self._unheard.extend(steers)
-            while self._unheard:
-                self._hear(self._unheard.popleft(), steer=True)
         return "rounds"
+
+    def _hear_steers(self, take: Callable[[], list[tuple[Block, ...]]]) -> bool:
+        """Append what the person said meanwhile, in order. False if that was nothing."""
+        self._unheard.extend(take())
+        heard = bool(self._unheard)
+        while self._unheard:
+            self._hear(self._unheard.popleft(), steer=True)
+        return heard
+
+    def _go_on(self, text: str) -> bool:
+        """The model stopped, and no guidance waits that it has to hear before what it said can count as its last
+        word. Whether the prompt goes on: by what the host says, or by guidance that came while it made up its mind.
+        If not, the turn is sealed in the same critical section that found nothing."""
+        told = first_answer(self._follow_ups, text)
+        if told is None:
+            return self._hear_steers(self._steering.take_or_seal)
+        self._hear_steers(self._steering.take)
+        self._record(HostSaid(self._turn_id, told))
+        return True
 
     def _hear(self, blocks: Sequence[Block], steer: bool) -> None:
         """What the person said, as the model will read it. Steers at one boundary are appended in order. A cancel

@@ -33,12 +33,14 @@ HANDOFF_BATCHES = 32
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete reply of the model. `kept` is what its provider wants back with it, empty for most."""
+    """A complete reply of the model. `kept` is what its provider wants back with it, empty for most; `text` is what it
+    said, thoughts aside."""
 
     reason: Reason
     calls: tuple[ModelCall, ...]
     usage: UsageReport
     kept: str = ""
+    text: str = ""
 
 
 class Handoff:
@@ -102,9 +104,10 @@ class ReplyBuilder:
         self._calls: dict[int, _CallParts] = {}
         self._reason: Reason | None = None
         self._kept = ""
+        self._text: list[str] = []
         self._usage = UsageReport(Usage())
         self._handlers: dict[type[ModelEvent], Callable[..., None]] = {
-            TextDelta: lambda event: speaker.say("assistant", event.text),
+            TextDelta: self._take_text,
             ThoughtDelta: lambda event: speaker.say("thought", event.text),
             CallDelta: self._take_call,
             UsageReport: self._take_usage,
@@ -115,6 +118,10 @@ class ReplyBuilder:
 
     def take(self, event: ModelEvent) -> None:
         self._handlers[type(event)](event)
+
+    def _take_text(self, event: TextDelta) -> None:
+        self._text.append(event.text)
+        self._speaker.say("assistant", event.text)
 
     def _take_call(self, event: CallDelta) -> None:
         parts = self._calls.setdefault(event.index, _CallParts())
@@ -141,7 +148,8 @@ class ReplyBuilder:
             for _, parts in sorted(self._calls.items())
         )
         # A reply cut at its length may end in half a call: none of its calls is run.
-        return ModelReply(self._reason, () if self._reason == "length" else calls, self._usage, self._kept)
+        calls = () if self._reason == "length" else calls
+        return ModelReply(self._reason, calls, self._usage, self._kept, "".join(self._text))
 
 
 class Silence:
