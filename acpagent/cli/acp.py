@@ -12,7 +12,7 @@ import time
 from acpagent.acp.connection import Connection
 from acpagent.acp.v1.initialize import TerminalLogin
 from acpagent.cli import command
-from acpagent.config import locate, startup
+from acpagent.config import locate, startup, work_modes
 from acpagent.config.problems import ConfigError
 from acpagent.core import diagnostics
 from acpagent.wire import stdio
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from acpagent.acp.v1.trace import Trace
     from acpagent.runtime.session.services import Observer
 
-PROFILES = ("economy", "balanced", "delivery")
 # What opening a session does without, and is slow to import.
 _FIRST_TURN = ("requests", "pathspec.patterns.gitignore.spec")
 # One absolute deadline for everything that has to end (TRN-12).
@@ -82,8 +81,11 @@ def parse(words: Sequence[str]) -> Options:
             setattr(options, flag[2:], value or rest.pop(0))
         else:
             raise UsageError(f"unknown option {flag}")
-    if options.profile is not None and options.profile not in PROFILES:
-        raise UsageError(f"--profile must be one of {', '.join(PROFILES)}")
+    if options.profile is not None:
+        profile = work_modes.named(options.profile)
+        if profile is None:
+            raise UsageError(f"--profile must be one of {', '.join(work_modes.NAMES)}")
+        options.profile = profile
     return options
 
 

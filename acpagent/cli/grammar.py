@@ -10,6 +10,7 @@ from importlib import import_module
 from acpagent.cli import acp, editors
 from acpagent.cli.choice import known_providers
 from acpagent.cli.main import COMMANDS
+from acpagent.config import work_modes
 
 # What a value is by its name in the usage, where no choices are listed: words that only this machine knows.
 _KINDS = {"DIR": "folders", "FILE": "files", "ID": "sessions"}
@@ -63,7 +64,7 @@ def _acp(about: str) -> Command:
     """The one without a parser of that kind; what it says of itself is read instead."""
     found = Command(("acp",), about)
     for flag, name, text in _HELP.findall(acp.HELP):
-        value = Value(acp.PROFILES) if name == "PROFILE" else Value(kind="models") if name else None
+        value = Value(work_modes.NAMES) if name == "PROFILE" else Value(kind="models") if name else None
         found.options.append(Option(flag, text, value))
     return found
 

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from acpagent.config import presets, selection
+from acpagent.config import presets, selection, work_modes
 from acpagent.config.problems import ConfigError
 from acpagent.wire.schema import check_document, load
 
@@ -25,6 +25,8 @@ def check(page: Document) -> dict[str, Any]:
     """The checked content, presets filled in. Raises `ConfigError` with every problem found."""
     schema = load(SCHEMA)
     written = _tidied(page.mapping(), schema)
+    if isinstance(profile := written.get("profile"), str):
+        written["profile"] = work_modes.named(profile) or profile
     if isinstance(written.get("providers"), dict):
         for name, body in written["providers"].items():
             if isinstance(body, dict):

@@ -10,13 +10,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from acpagent.config import document, locate, selection
+from acpagent.config import document, locate, selection, work_modes
 from acpagent.config.check import check, file_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 T = TypeVar("T")
+
+# The effort that leaves the choice to the server; every model with an effort control has it.
+NO_EFFORT = "auto"
+
 
 def _nothing() -> Mapping[str, Any]:
     return MappingProxyType({})
@@ -136,7 +140,7 @@ class Settings:
 
     home: str
     default_model: str | None = None
-    profile: str = "balanced"
+    profile: str = work_modes.BALANCED
     tool_approval: str = "ask"
     language: str = "en"
     providers: Mapping[str, ProviderSettings] = field(default_factory=_nothing)
@@ -161,6 +165,18 @@ class Settings:
         if wanted is None and models:
             return models[0]
         return models[selection.select([(model.provider, model.name) for model in models], wanted or "")]
+
+    def catalogue(self) -> tuple[tuple[str, str], ...]:
+        """Every model that can be chosen, in configured order: its id, and what describes it, its provider's name."""
+        return tuple((model.id, model.provider) for model in self.models)
+
+    def efforts(self, model_id: str) -> tuple[str, ...]:
+        """The efforts that can be chosen for a model, `auto` first; none where it has no effort control, or is not
+        configured."""
+        for model in self.models:
+            if model.id == model_id and model.efforts:
+                return (NO_EFFORT, *(level for level in model.efforts if level != NO_EFFORT))
+        return ()
 
 
 def load(home: str) -> Settings:

@@ -163,7 +163,7 @@ def test_the_model_of_the_flag_is_used(
         assert other.requests == []
 
 
-@pytest.mark.parametrize("profile", ["economy", "balanced", "delivery"])
+@pytest.mark.parametrize("profile", ["economy", "balanced", "delivery", "lite", "Quality"])
 def test_every_profile_is_taken(home: Home, profile: str) -> None:
     home.use_script(SCRIPT)
     assert starts(home, "--profile", profile)[0] == 0

@@ -275,3 +275,24 @@ def test_names_that_mean_no_model(home: Home, wanted: str, says: str) -> None:
 def test_no_model_at_all(home: Home) -> None:
     with pytest.raises(selection.UnknownModel):
         home.load().model()
+
+
+_WORDS = {"eco": "economy", "Lite": "economy", "full": "balanced", '""': "balanced", "quality": "delivery"}
+
+
+@pytest.mark.parametrize(("word", "mode"), _WORDS.items())
+def test_another_word_for_a_work_mode(home: Home, word: str, mode: str) -> None:
+    assert home.load(f"profile: {word}\n").profile == mode
+
+
+def test_what_can_be_chosen_of_models_and_efforts(home: Home) -> None:
+    loaded = home.load(
+        """
+providers:
+  one: {api: openai-chat, base_url: http://127.0.0.1:1/v1, models: {b: {efforts: [low, auto, high]}, a: {}}}
+  two: {api: openai-chat, base_url: http://127.0.0.1:2/v1, models: {b: {}}}
+"""
+    )
+    assert loaded.catalogue() == (("one/b", "one"), ("one/a", "one"), ("two/b", "two"))
+    assert loaded.efforts("one/b") == ("auto", "low", "high")
+    assert loaded.efforts("one/a") == loaded.efforts("two/c") == ()
