@@ -122,6 +122,27 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class Permitted:
+    """A receipt of one question about a call, or of its refusal without one: neither for the model nor shown at replay.
+
+    `outcome` is the person's choice (`once`, `deny` ...), `cancelled` where they closed the question, `nobody` where
+    nobody answered it, `refused` where a rule forbids the call and `barred` where the mode does. `subject` names what
+    it was about, `argv` the words of a single static command; `rule` is the one that was offered or that forbids;
+    `waited_ms` is how long the person took.
+    """
+
+    turn_id: str
+    call_id: str
+    tool: str
+    subject: str
+    outcome: str
+    argv: tuple[str, ...] = ()
+    rule: str = ""
+    reason: str = ""
+    waited_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Tombstone:
     """The turn named leaves no trace in what the model reads."""
 
@@ -140,6 +161,7 @@ Entry = (
     | UsageSet
     | TurnClosed
     | Told
+    | Permitted
     | Tombstone
 )
 
@@ -161,6 +183,11 @@ def _settled(entry: CallSettled) -> dict[str, Any]:
 
 def _read_told(data: dict[str, Any]) -> Told:
     return Told(data["turn"], data["level"], data["code"], data["params"], data.get("message_id", ""))
+
+
+def _read_permitted(data: dict[str, Any]) -> Permitted:
+    plain = {name: data[name] for name in _PERMITTED}
+    return Permitted(data["turn"], **plain | {"argv": tuple(data["argv"])})
 
 
 def _usage(entry: UsageSet) -> dict[str, Any]:
@@ -196,6 +223,7 @@ _CALL = ("call_id", "provider_id", "name", "arguments", "round")
 _USAGE = ("used", "size", "cost", "currency")
 _TOLD = ("level", "code", "params", "message_id")
 _SAID = ("message_id", "role", "text")
+_PERMITTED = ("call_id", "tool", "subject", "outcome", "argv", "rule", "reason", "waited_ms")
 
 # kind stored in the database -> (class, to plain data, from plain data)
 _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
@@ -222,6 +250,7 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
         lambda data: TurnClosed(data["turn"], data["stop"], Usage(*data["usage"]), data["fault"]),
     ),
     "told": (Told, _fields(*_TOLD), _read_told),
+    "permitted": (Permitted, _fields(*_PERMITTED), _read_permitted),
     "tombstone": (Tombstone, _fields(), _reader(Tombstone)),
 }
 _KIND_OF = {codec[0]: kind for kind, codec in _CODECS.items()}

@@ -17,13 +17,16 @@ Choice = Literal["deny", "once", "session", "repo", "full"]
 class PermissionAsk:
     """A question to the person about one call, with the choices offered.
 
-    `rule` is the rule that `session` or `repo` would add, in words a person reads (`Bash(npm test)`).
+    `rule` is the rule that `session` or `repo` would add, in words a person reads (`Bash(npm test)`). `argv` are the
+    words of a command that is a single static one, which runs in `cwd`; else they are empty.
     """
 
     call: ToolCall
     choices: tuple[Choice, ...]
     rule: str
     reason: str = ""
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 Status = Literal["pending", "in_progress", "completed", "failed"]
-# `plan` and `job`: of the session itself, what it keeps as its plan and what it started and was allowed to start.
-EffectKind = Literal["read", "write", "execute", "network", "plan", "job"]
+# Of the session itself: `plan` is what it keeps as its plan, `question` is asking the person, `job` is looking at what it
+# started and was allowed to start, `end_job` is ending that.
+EffectKind = Literal["read", "write", "execute", "network", "plan", "question", "job", "end_job"]
 
 # Where a call may go from each status; h11's way of writing a machine down (TOOL-05).
 STATUS_MOVES: dict[Status, frozenset[Status]] = {
@@ -148,7 +149,8 @@ class ToolContext:
 
 
 class Tool(Protocol):
-    """A tool the model can call, in two phases."""
+    """A tool the model can call, in two phases. One that does not only read, but changes nothing beyond the conversation
+    either, says so by an attribute `converses` that is true."""
 
     name: str
     description: str
@@ -164,6 +166,12 @@ class Tool(Protocol):
 
         Raises `ToolRefusal`, `Cancelled` or OSError.
         """
+
+
+def is_harmless(tool: Tool) -> bool:
+    """Whether the tool as such, whatever it is called with, can change nothing beyond the conversation: it says that it
+    only reads, or that it `converses`. What says neither may do anything."""
+    return tool.reads_only is True or getattr(tool, "converses", False) is True
 
 
 @dataclass(frozen=True, slots=True)

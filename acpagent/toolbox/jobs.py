@@ -9,7 +9,7 @@ from typing import Any
 from acpagent.core import bounds
 from acpagent.core.jobs import Job, Jobs
 from acpagent.core.process import Result
-from acpagent.core.toolcalls import Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
+from acpagent.core.toolcalls import Effect, EffectKind, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import STRING, Schema, closed, described
 from acpagent.toolbox.shell import COMMAND_CHARACTERS, STATUS_BYTES, ending
 
@@ -60,7 +60,7 @@ class JobKill:
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         job = _find(ctx, args["job_id"])
-        return _proposed(f"End {_called(job)}", _Look(job))
+        return _proposed(f"End {_called(job)}", _Look(job), "end_job")
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         look: _Look = proposal.detail
@@ -87,9 +87,9 @@ def _find(ctx: ToolContext, id: str) -> Job:
     raise ToolRefusal(f"There is no such job; jobs end with the agent. There are: {listed}.")
 
 
-def _proposed(title: str, look: _Look) -> Proposal:
+def _proposed(title: str, look: _Look, effect: EffectKind = "job") -> Proposal:
     facts = {"job_id": look.job.id}
-    return Proposal(title, "execute", (Effect("job"),), subject=look.job.id, detail=look, facts=facts)
+    return Proposal(title, "execute", (Effect(effect),), subject=look.job.id, detail=look, facts=facts)
 
 
 def _called(job: Job) -> str:

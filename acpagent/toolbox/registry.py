@@ -67,6 +67,7 @@ class _Checked:
         self.schema = tool.schema
         self.reads_only = tool.reads_only
         self.kind = tool.kind
+        self.converses = getattr(tool, "converses", False) is True
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         return self._tool.prepare(arguments.check(self.name, self.schema, args), ctx)
