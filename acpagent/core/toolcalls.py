@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 Status = Literal["pending", "in_progress", "completed", "failed"]
-# Of the session itself: `plan` is what it keeps as its plan, `question` is asking the person, `job` is looking at what it
-# started and was allowed to start, `end_job` is ending that.
+# Of the session itself: `plan` is what it keeps as its plan, `question` is asking the person, `job` is looking at what
+# it started and was allowed to start, `end_job` is ending that.
 EffectKind = Literal["read", "write", "execute", "network", "plan", "question", "job", "end_job"]
 
 # Where a call may go from each status; h11's way of writing a machine down (TOOL-05).
@@ -149,8 +149,8 @@ class ToolContext:
 
 
 class Tool(Protocol):
-    """A tool the model can call, in two phases. One that does not only read, but changes nothing beyond the conversation
-    either, says so by an attribute `converses` that is true."""
+    """A tool the model can call, in two phases. One that does not only read, but changes nothing beyond the
+    conversation either, says so by an attribute `converses` that is true."""
 
     name: str
     description: str

@@ -45,6 +45,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "CREATE INDEX leases_of_owner ON leases (owner)",
     ),
+    (
+        """CREATE TABLE grants (
+            repository TEXT NOT NULL,
+            rule TEXT NOT NULL,
+            at TEXT NOT NULL,
+            PRIMARY KEY (repository, rule)
+        )""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 
