@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from acpagent.core.events import Event
+from acpagent.core.forms import Answer, Form
 from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import ToolCall
 
 Choice = Literal["deny", "once", "session", "repo", "full"]
+Asks = Literal["form", "choice", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +40,6 @@ class Decision:
 
     choice: Choice | None
     cancelled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A question from the model to the person. Fields are filled by the asking tool."""
-
-    title: str
-    fields: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    kind: Literal["accept", "decline", "cancel", "nobody"]
-    values: Any = None
 
 
 class InDoubt(OSError):
@@ -100,7 +88,9 @@ class Host(Protocol):
     An absent ability is None."""
 
     @property
-    def asks(self) -> Literal["form", "choice", "none"]: ...
+    def asks(self) -> Asks:
+        """How the person can be asked: all at once in a form, one choice after another, or not at all."""
+
     @property
     def files(self) -> HostFiles | None: ...
     @property
@@ -112,4 +102,5 @@ class Host(Protocol):
     def permit(self, ask: PermissionAsk, scope: Scope) -> Decision:
         """Ask the person. Raises `Cancelled` when the scope is."""
 
-    def question(self, form: Form, scope: Scope) -> Answer: ...
+    def question(self, form: Form, scope: Scope) -> Answer:
+        """Ask the person what a tool call wants to know. Raises `Cancelled` when the scope is."""

@@ -10,6 +10,7 @@ from acpagent.core import blocks
 from acpagent.core.blocks import Block
 
 if TYPE_CHECKING:
+    from acpagent.core.forms import Answer, Form
     from acpagent.core.host import HostFiles, HostShell
     from acpagent.core.jobs import Jobs
     from acpagent.core.live import LiveOutput
@@ -130,7 +131,7 @@ class ToolContext:
     `Cancelled`. `veto` is asked before a file is looked at, and raises `ToolRefusal` where a rule forbids the call that
     file. `seen` is what the call knows of files it looked at, by path, from `prepare` to `apply`. `jobs` are the
     session's background jobs. `judge` says what the gate says (allow, ask, deny) of one more effect that the
-    call came upon.
+    call came upon. `question` asks the person, and takes as long as they do; raises `Cancelled`.
     """
 
     roots: Roots
@@ -146,6 +147,7 @@ class ToolContext:
     seen: dict[str, Any] = field(default_factory=dict)
     jobs: Jobs | None = None
     judge: Callable[[Effect], str] = lambda effect: "ask"
+    question: Callable[[Form], Answer] | None = None
 
 
 class Tool(Protocol):

@@ -190,7 +190,7 @@ class Gate:
 
     def _by_nature(self, tool: str, effect: Effect, approval: Approval) -> Verdict:
         """What the mode says of an effect that no rule speaks of."""
-        if effect.kind in ("plan", "job"):
+        if effect.kind in ("plan", "question", "job"):
             return _ALLOWED
         if effect.kind == "execute":
             return self._question(tool, effect, "it runs a command", _ALL)

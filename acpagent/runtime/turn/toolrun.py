@@ -13,6 +13,7 @@ from acpagent.core import bounds
 from acpagent.core.blocks import Text
 from acpagent.core.bounds import one_line
 from acpagent.core.events import Event, Notice, PlanChanged, ToolChanged
+from acpagent.core.forms import Answer, Form
 from acpagent.core.history import CallMade, CallSettled, Entry, PlanSet
 from acpagent.core.host import Choice, Host, PermissionAsk
 from acpagent.core.live import LiveOutput
@@ -81,7 +82,8 @@ class Desk:
 
 @dataclass(eq=False, slots=True)
 class Running:
-    """One call while it is worked on. `result` and `dirty` are handed over under the turn's lock."""
+    """One call while it is worked on. `result` and `dirty` are handed over under the turn's lock. `closed`: the person
+    closed its question, which ends the turn once the call is settled."""
 
     call: ToolCall
     made: CallMade
@@ -93,6 +95,7 @@ class Running:
     dirty: bool = False
     to_show: tuple[Content, ...] | None = None
     sent_at: float = 0.0
+    closed: bool = False
 
 
 class ToolRunner:
@@ -171,6 +174,7 @@ class ToolRunner:
         running.context.show = lambda content: self._show(running, content)
         running.context.veto = lambda path: self._veto(running, path)
         running.context.judge = lambda effect: self._judge(running, effect).action
+        running.context.question = lambda form: self._question(running, form)
         self._unannounced.remove(made)
         self._open.append(running)
         return running
@@ -270,6 +274,14 @@ class ToolRunner:
             running.result = result
             self._desk.scope.changed.notify_all()
 
+    def _question(self, running: Running, form: Form) -> Answer:
+        """On a helper thread: ask the person, on the real call. Raises `Cancelled`."""
+        answer = self._desk.host.question(replace(form, call=running.call), self._desk.scope)
+        if answer.kind == "closed":
+            running.closed = True
+            raise Cancelled
+        return answer
+
     def _show(self, running: Running, content: tuple[Content, ...]) -> None:
         """On a helper thread: hand content to the worker and wait until it was sent."""
         scope = self._desk.scope
@@ -293,6 +305,8 @@ class ToolRunner:
                 waiting.remove(running)
                 assert running.result is not None
                 self._settle(running, running.result)
+                if running.closed:
+                    raise Cancelled  # as for a permission closed unanswered (PERM-05)
             for running in waiting:
                 self._show_content(running)
                 self._show_live(running)
