@@ -12,8 +12,9 @@ from acpagent.config import credentials, locate, settings
 from acpagent.config.credentials import Secret
 from acpagent.config.problems import ConfigError
 from acpagent.config.selection import UnknownModel
-from acpagent.config.settings import ModelSettings, ProviderSettings, Settings
+from acpagent.config.settings import NO_EFFORT, ModelSettings, ProviderSettings, Settings
 from acpagent.core import process
+from acpagent.core.events import ModelChoice
 from acpagent.core.faults import OurFault, TheirFault
 from acpagent.core.paths import Roots
 from acpagent.permission.gate import Gate
@@ -21,14 +22,14 @@ from acpagent.providers import base
 from acpagent.runtime.commands.table import CommandTable
 from acpagent.runtime.session import loadout
 from acpagent.runtime.session.instructions import SYSTEM_PROMPT
-from acpagent.runtime.session.loadout import Loadout
+from acpagent.runtime.session.loadout import Loadout, Needs
+from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.session.services import Limits, Observer, Services
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
 from acpagent.toolbox.registry import Registry, builtin_tools
 from acpagent.wire import codes
 
-NO_EFFORT = "auto"
 _NO_MODEL = "no model is configured: run `acpagent setup` in a terminal, or describe a provider in config.yaml"
 
 
@@ -66,6 +67,7 @@ class Assembly:
             store=store,
             leases=Leases(store, home),
             build_loadout=self._build_loadout,
+            offer=Offer(self._models, lambda model: self._settings.efforts(model), self._find_model),
             make_gate=self._make_gate,
             commands=CommandTable(),
             limits=_limits(self._settings),
@@ -126,7 +128,19 @@ class Assembly:
         except ConfigError as error:
             raise TheirFault(codes.AUTH_REQUIRED, str(error.problems[0])) from None
 
-    def _build_loadout(self, axes: Mapping[str, str]) -> Loadout:
+    def _models(self) -> tuple[ModelChoice, ...]:
+        return tuple(ModelChoice(model, provider) for model, provider in self._settings.catalogue())
+
+    def _find_model(self, name: str) -> str | None:
+        try:
+            return self._settings.model(name).id if name else None
+        except UnknownModel:
+            return None
+
+    def _build_loadout(self, axes: Mapping[str, str], needs: Needs) -> Loadout:
+        """Raises `Fault`; the settings read last stay in use where they cannot be read `fresh`."""
+        if needs.fresh:
+            self._refresh()
         if not self._settings.models:
             raise TheirFault(codes.AUTH_REQUIRED, _NO_MODEL)
         try:

@@ -51,8 +51,8 @@ def read(home: str, wanted: str) -> Past:
     if not inspection.is_open(store, home, row.id):
         happened += replay.mend(happened)
     renderer = Renderer()
-    rendered = (renderer.render(event) for event in replay.events(happened))
-    return Past(row, tuple(view(update) for update in rendered if update is not None))
+    updates = (update for event in replay.events(happened) for update in renderer.render(event))
+    return Past(row, tuple(view(update) for update in updates))
 
 
 def _beginning_so(store: Store, wanted: str) -> SessionRow | None:

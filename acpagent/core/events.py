@@ -81,10 +81,30 @@ class UsageChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class ControlsChanged:
-    """One snapshot of every control, requested values, so that modes and options cannot drift apart."""
+class ModelChoice:
+    """A model that can be chosen: `id` is `provider/model`."""
+
+    id: str
+    provider: str
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """One snapshot of every control: `values` by name, as requested, and what can be chosen where that is not the
+    same in every session. `efforts` are those of the requested model, empty if it has none."""
 
     values: dict[str, str]
+    models: tuple[ModelChoice, ...] = ()
+    efforts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ControlsChanged:
+    """One snapshot renders modes and options, so that they cannot drift apart. `announce` False: the answer that
+    follows says it."""
+
+    controls: Controls
+    announce: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from acpagent.core.blocks import Text
-from acpagent.core.events import Usage
+from acpagent.core.events import Controls, Usage
 from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.scope import Scope
 from acpagent.runtime.session.machine import Record, SessionMachine
 from acpagent.runtime.session.works import (
     Answer,
     CancelScope,
-    Controls,
     Effect,
     Opened,
     Opening,
@@ -71,7 +70,7 @@ def spell(outcome: Any) -> str:
         return _axes(outcome.values)
     if isinstance(outcome, Queued):
         return "queued" if outcome.queued else "reloaded"
-    return "opened" if isinstance(outcome, Opening) else "done"
+    return "done"
 
 
 def _axes(values: dict[str, str]) -> str:
@@ -117,7 +116,7 @@ class Bench:
         return self._offer("configure", name, axis=axis, value=value, reply=self.reply(name))
 
     def _adjust(self, name: str) -> list[str]:
-        return self._offer("adjust", name, apply=_marked("apply"), reply=self.reply(name))
+        return self._offer("adjust", name, apply=_marked("apply"))
 
     def _reload(self, name: str) -> list[str]:
         return self._offer("reload", name, reply=self.reply(name))
@@ -179,6 +178,8 @@ class Bench:
             assert isinstance(reply, NamedReply)
             if effect.fault is not None:
                 reply.fail(effect.fault)
+            elif effect.outcome is Effect.CONTROLS:
+                reply.done(Controls(self.record.requested()))
             else:
                 reply.done(effect.outcome)
             return f"{reply.name}: {reply.answer}"

@@ -14,7 +14,8 @@ from acpagent.assembly import Assembly, Flags
 from acpagent.core.blocks import Text
 from acpagent.core.events import Chunk, Event
 from acpagent.core.faults import Fault
-from acpagent.core.host import Answer, Decision, Form, PermissionAsk
+from acpagent.core.forms import Answer, Form
+from acpagent.core.host import Decision, PermissionAsk
 from acpagent.core.scope import Scope
 from acpagent.runtime.session.registry import Registry
 from acpagent.runtime.session.session import Session
@@ -113,9 +114,8 @@ class House:
 
     def set(self, name: str, value: str, session_id: str = "s") -> Told:
         """Set a control that needs no rebuild."""
-        reply, crew = self.reply(name), self.registry.crew(session_id)
-        assert crew is not None
-        self.session(session_id).adjust(lambda: crew.adjust(name, value), reply)
+        reply = self.reply(name)
+        self.session(session_id).adjust({name: value}, reply)
         return reply
 
     def said(self) -> str:
@@ -155,7 +155,8 @@ class House:
 
 
 def furnish(home: Path) -> None:
-    """Configure two scripted models, `one` and `two`, which say their names; asked to wait, `one` never ends."""
+    """Configure two scripted models, `one` and `two`, which say their names; asked to wait, `one` never ends. A third,
+    `three`, lacks its script."""
     home.mkdir(parents=True, exist_ok=True)
     scripts = {
         "one": {"turns": [{"prompt": "wait", "replies": [[{"text": "waiting"}, {"stall": True}]]}, _says("one")]},
@@ -163,7 +164,7 @@ def furnish(home: Path) -> None:
     }
     for name, script in scripts.items():
         (home / f"{name}.yaml").write_text(json.dumps(script))
-    providers = {name: {"api": "scripted", "script": str(home / f"{name}.yaml")} for name in scripts}
+    providers = {name: {"api": "scripted", "script": str(home / f"{name}.yaml")} for name in (*scripts, "three")}
     (home / "config.yaml").write_text(json.dumps({"default_model": "one", "providers": providers}))
 
 

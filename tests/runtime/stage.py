@@ -9,11 +9,13 @@ import itertools
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from acpagent.core.blocks import Block, Text
-from acpagent.core.events import Chunk, CommandsChanged, ControlsChanged, Event, Notice, TitleChanged
+from acpagent.core.events import Chunk, CommandsChanged, Controls, ControlsChanged, Event, Notice, TitleChanged
 from acpagent.core.faults import Fault, OurFault, TheirFault
+from acpagent.core.reply import Reply
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.runtime.session.session import Session
 from acpagent.runtime.session.works import (
@@ -155,7 +157,7 @@ class Stage:
         elif isinstance(event, Notice) and event.code == "steer_unused":
             self.unused.append(event.params["text"])
         elif isinstance(event, ControlsChanged):
-            self.shown = event.values
+            self.shown = event.controls.values
         self.note(f"  {event}")
 
     def wait_room(self, scope: Scope) -> None: ...
@@ -177,8 +179,19 @@ class Stage:
             self.note(f"  end {type(work).__name__}")
             self._working = None
 
-    def controls(self, axes: dict[str, str]) -> ControlsChanged:
-        return ControlsChanged(axes)
+    def controls(self, axes: dict[str, str]) -> Controls:
+        return Controls(axes)
+
+    def fit(self, axes: dict[str, str]) -> dict[str, str]:
+        return axes
+
+    def refusal(self, axis: str, value: str, axes: dict[str, str]) -> None:
+        return None
+
+    def adjust(self, changed: Mapping[str, str], reply: Reply | None) -> None:
+        """Nothing to store: answered at once."""
+        assert reply is not None
+        reply.done(self.controls(self.session.machine.record.requested()))
 
     def commands(self) -> CommandsChanged:
         return CommandsChanged(())

@@ -64,7 +64,7 @@ def test_a_new_session_is_answered_between_its_controls_and_its_commands(house: 
     assert kinds(house) == ["ControlsChanged", "new", "TitleChanged", "CommandsChanged"]
     controls = house.log[0]
     assert isinstance(controls, ControlsChanged)
-    assert set(controls.values) == {"model", "effort", "work_mode", "mode", "tool_approval"}
+    assert set(controls.controls.values) == {"model", "effort", "work_mode", "mode", "tool_approval"}
 
 
 def test_a_session_never_prompted_leaves_nothing_behind(house: House, cwd: Path) -> None:  # SESS-21
@@ -93,7 +93,7 @@ def test_a_loaded_session_shows_its_past_and_remembers_its_settings(house: House
     assert [chunk for chunk in replayed if chunk.role == "assistant"] == live
     assert [chunk.block for chunk in replayed if chunk.role == "user"] == [Text("hi")]
     controls = next(item for item in house.log if isinstance(item, ControlsChanged))
-    assert (controls.values["model"], controls.values["tool_approval"]) == ("two/two", "yolo")
+    assert (controls.controls.values["model"], controls.controls.values["tool_approval"]) == ("two/two", "yolo")
     house.prompt().wait()
     assert house.said().endswith("I am two. ")
 
@@ -103,8 +103,9 @@ def test_a_setting_made_while_the_session_is_first_stored_is_kept(house: House, 
     go_on = hold_writer(house.store)
     prompted = house.prompt()
     house.await_log(lambda: house.said() == "I am one. ")
-    house.set("mode", "plan").wait()
+    mode = house.set("mode", "plan")
     go_on.set()
+    mode.wait()
     prompted.wait()
     assert house.store.flush(DEADLINE)
     stored = sessions.get(house.store, "s")
@@ -152,7 +153,7 @@ def test_another_model_answers_after_the_swap(house: House, cwd: Path) -> None:
 def test_a_model_that_cannot_be_had_changes_nothing(house: House, cwd: Path) -> None:
     house.new(cwd)
     house.prompt().wait()
-    fault = configure(house, "model", "three").wait_fault()
+    fault = configure(house, "model", "three/three").wait_fault()
     assert fault.code == -32603
     assert "three" in fault.message
     house.prompt().wait()
@@ -187,7 +188,7 @@ def test_a_reload_goes_through_though_the_axis_it_came_with_does_not(house: Hous
     before = crew.keep.loadout
     with session.lock:
         prompted = house.prompt()
-        assert configure(house, "model", "three").answered
+        assert configure(house, "model", "three/three").answered
         assert reload(house).answered
     assert prompted.wait().stop == "end_turn"
     [(code, params)] = notices(house)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from acpagent.core.events import Controls, ControlsChanged
 from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.session import Session
 from acpagent.runtime.session.works import Opened, Opening, Outcome, Teardown, Turn, Work
@@ -29,7 +30,7 @@ ANSWERS = {
     "configure": {"-32002", "-32603", "-32800"},  # or the values
     "adjust": {"-32002"},  # or the values
     "reload": {"queued", "reloaded", "-32602", "-32603", "-32800"},
-    "open": {"opened", "-32600", "-32002", "-32603", "-32800"},
+    "open": {"-32600", "-32002", "-32603", "-32800"},
     "close": {"done", "-32002", "-32603"},
 }
 
@@ -80,7 +81,7 @@ class Player:
         self.send("configure", lambda reply: self.session.configure(axis, value, reply))
 
     def adjust(self) -> None:
-        self.send("adjust", lambda reply: self.session.adjust(lambda: None, reply))
+        self.send("adjust", lambda reply: self.session.adjust({}, reply))
 
     def reload(self) -> None:
         self.send("reload", self.session.reload)
@@ -208,14 +209,14 @@ def test_what_is_said_and_seen_of_a_session() -> None:
         "  begin Opening",
         "  end Opening",
         "work_done -> idle",
-        "open0: opened",
+        "open0: effort=low model=a",
         "  TitleChanged(title=None, updated_at='')",
         "  CommandsChanged(commands=())",
         "configure -> rebuilding",
         "  begin Rebuild",
         "  end Rebuild",
         "work_done -> idle",
-        "  ControlsChanged(values={'model': 'b', 'effort': 'low'})",
+        f"  {ControlsChanged(Controls({'model': 'b', 'effort': 'low'}))}",
         "configure1: effort=low model=b",
         "  CommandsChanged(commands=())",
         "steer (refused) -> idle",
@@ -297,7 +298,7 @@ def test_a_delete_while_teardown_runs_erases() -> None:
     stage = Stage()
     stage.cue()
     stage.session.start()
-    assert stage.replies[0].wait() == "opened"
+    assert stage.replies[0].wait() == "effort=low model=a"
     stage.rest()
     first, second = stage.reply("close"), stage.reply("close")
     stage.session.close(first)
@@ -345,7 +346,7 @@ def test_an_installation_that_breaks_its_promise_wedges_nothing() -> None:
 
     stage = opened(Breaks())
     assert stage.reported == ["a session's answer"]
-    assert stage.replies[0].answer == "opened"
+    assert stage.replies[0].answer == "effort=low model=a"
     assert stage.prompt().wait() == "end_turn"
     stage.rest()
     stage.check()

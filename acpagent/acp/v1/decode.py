@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from acpagent.acp.v1 import initialize
 from acpagent.acp.v1.log import log
 from acpagent.core.blocks import Block, Image, Link, Resource, Text
 from acpagent.core.faults import TheirFault
@@ -28,6 +29,25 @@ class OpenParams:
 class ListParams:
     cwd: str | None
     cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModeParams:
+    session_id: str
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelParams:
+    session_id: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class OptionParams:
+    session_id: str
+    option: str
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +147,13 @@ def prompt(params: Any) -> PromptParams:
     command = _command(params)
     if command and params.get("prompt") is None:
         params = {**params, "prompt": []}
-    fields = clean("session/prompt", params)
-    blocks = tuple(block(f"prompt[{index}]", value) for index, value in enumerate(fields["prompt"]))
-    blocks = (*command, *blocks)
+    return _blocks("session/prompt", params, command)
+
+
+def _blocks(method: str, params: Any, before: tuple[Block, ...] = ()) -> PromptParams:
+    fields = clean(method, params)
+    written = tuple(block(f"prompt[{index}]", value) for index, value in enumerate(fields["prompt"]))
+    blocks = (*before, *written)
     if not any(not isinstance(item, Text) or item.text.strip() for item in blocks):
         raise bad("prompt", "is empty; send at least one block with content")
     return PromptParams(fields["sessionId"], blocks)
@@ -142,6 +166,30 @@ def _command(params: Any) -> tuple[Text, ...]:
     arguments = command.get("args") or command.get("arguments") or ""
     words = arguments if isinstance(arguments, str) else ""
     return (Text(f"/{command['name'].lstrip('/')} {words}".strip()),)
+
+
+def steer(params: Any) -> PromptParams:
+    """Guidance for a prompt that runs; text or attachments, at least one of them with content."""
+    return _blocks(initialize.STEER_METHOD, params)
+
+
+def set_mode(params: Any) -> ModeParams:
+    fields = clean("session/set_mode", params)
+    return ModeParams(fields["sessionId"], fields["modeId"])
+
+
+def set_model(params: Any) -> ModelParams:
+    """Not in the protocol's schema any more, so ours has it."""
+    fields = clean("session/set_model", params)
+    return ModelParams(fields["sessionId"], fields["modelId"])
+
+
+def set_option(params: Any) -> OptionParams:
+    """`configId`, not `optionId`: those who confuse them are told so. The value is judged by the option (CONF-07)."""
+    if isinstance(params, dict) and "configId" not in params and "optionId" in params:
+        raise bad("optionId", "is not the name of the field; give the option's id as configId")
+    fields = clean("session/set_config_option", params)
+    return OptionParams(fields["sessionId"], fields["configId"], fields["value"])
 
 
 def block(path: str, value: Mapping[str, Any]) -> Block:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
+from acpagent.acp.v1 import elicit
 from acpagent.acp.v1.asking import Asking
 from acpagent.acp.v1.client_files import ClientFiles
 from acpagent.acp.v1.client_shell import ClientShell
@@ -13,8 +14,9 @@ from acpagent.acp.v1.initialize import ClientAbilities
 from acpagent.acp.v1.render import Renderer, tool_fields
 from acpagent.core import bounds
 from acpagent.core.events import Event
-from acpagent.core.host import Answer as FormAnswer
-from acpagent.core.host import Choice, Decision, Form, HostFiles, HostShell, PermissionAsk
+from acpagent.core.forms import Answer as FormAnswer
+from acpagent.core.forms import Form
+from acpagent.core.host import Asks, Choice, Decision, HostFiles, HostShell, PermissionAsk
 from acpagent.core.scope import Scope
 from acpagent.wire.driver import Driver
 from acpagent.wire.pending import Answer
@@ -33,8 +35,6 @@ _RULE_LETTERS = 100
 class AcpHost:
     """What the client can do is asked for at each use: a second `initialize` may have changed it (RPC-25)."""
 
-    asks: Literal["form", "choice", "none"] = "none"
-
     def __init__(
         self, session_id: str, lock: threading.RLock, driver: Driver, abilities: Callable[[], ClientAbilities]
     ) -> None:
@@ -44,6 +44,11 @@ class AcpHost:
         self._abilities = abilities
         self._asking = Asking(session_id, driver)
         self._renderer = Renderer()
+
+    @property
+    def asks(self) -> Asks:
+        """In a form only where the client offers to show one (ELI-01); permission requests, every client has."""
+        return "form" if self._abilities().forms else "choice"
 
     @property
     def files(self) -> HostFiles | None:
@@ -61,8 +66,7 @@ class AcpHost:
     def emit(self, event: Event) -> None:
         """Rendered and queued in one critical section, so that what clients see of a call is in step."""
         with self._lock:
-            update = self._renderer.render(event)
-            if update is not None:
+            for update in self._renderer.render(event):
                 self._driver.notify("session/update", {"sessionId": self._session_id, "update": update})
 
     def wait_room(self, scope: Scope) -> None:
@@ -75,7 +79,11 @@ class AcpHost:
         return decision(self._asking.ask("session/request_permission", params, scope), ask.choices)
 
     def question(self, form: Form, scope: Scope) -> FormAnswer:
-        return FormAnswer("nobody")
+        """Ask as the client can by now, on the call that asks, and wait as long as it takes."""
+        if self._abilities().forms:
+            params = elicit.form_params(form)
+            return elicit.form_answer(form, self._asking.ask("elicitation/create", params, scope))
+        return elicit.by_choices(form, lambda params: self._asking.ask("session/request_permission", params, scope))
 
 
 def _option(choice: Choice, rule: str) -> dict[str, Any]:

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 VERSION = 1
+# The methods of ours that clients find under this key of `_meta`.
+VENDOR = "reasonix.io"
+STEER_METHOD = "_reasonix.io/session/steer"
+RELOAD_METHOD = "_reasonix.io/session/reloadExtensions"
 # The one sign-in that needs no terminal: stored credentials, found again by `authenticate` (AUTH-17). It comes first:
 # some clients take the first method unasked.
 STORED_CREDENTIALS = "stored-credentials"
@@ -28,7 +32,7 @@ _STORED = {
 class ClientAbilities:
     """What the client said it can do; everything it left out, it cannot (INIT-09)."""
 
-    __slots__ = ("old_terminal_login", "reads_files", "terminal_login", "terminals", "writes_files")
+    __slots__ = ("forms", "old_terminal_login", "reads_files", "terminal_login", "terminals", "writes_files")
 
     def __init__(self, capabilities: Any = None) -> None:
         capabilities = _object(capabilities)
@@ -36,6 +40,8 @@ class ClientAbilities:
         self.reads_files = files.get("readTextFile") is True
         self.writes_files = files.get("writeTextFile") is True
         self.terminals = capabilities.get("terminal") is True
+        # A marker: `{}` is on, null is off (INIT-11), and `elicitation` alone offers no mode (ELI-01).
+        self.forms = isinstance(_object(capabilities.get("elicitation")).get("form"), dict)
         self.terminal_login = _object(capabilities.get("auth")).get("terminal") is True
         self.old_terminal_login = _object(capabilities.get("_meta")).get(_OLD_TERMINAL_KEY) is True
 
@@ -80,6 +86,12 @@ def answer(sees_images: bool, abilities: ClientAbilities, login: TerminalLogin) 
                 "additionalDirectories": {},
             },
             "auth": {"logout": {}},
+            "_meta": {
+                VENDOR: {
+                    "sessionSteer": {"method": STEER_METHOD},
+                    "sessionReloadExtensions": {"method": RELOAD_METHOD},
+                }
+            },
         },
         "agentInfo": {"name": "acpagent", "title": "acpagent", "version": __version__},
         "authMethods": [_STORED, *_terminal_methods(abilities, login)],

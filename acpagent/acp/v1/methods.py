@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from acpagent.acp.v1 import auth, decode, prompting, sessions
+from acpagent.acp.v1 import auth, controls, decode, prompting, sessions, vendor
+from acpagent.acp.v1.initialize import RELOAD_METHOD, STEER_METHOD
 from acpagent.acp.v1.lane import ConnectionLane, Job
 from acpagent.acp.v1.replies import Answers
 from acpagent.core.faults import TheirFault
@@ -38,6 +39,11 @@ METHODS: dict[str, Method] = {
     "session/close": Method(decode.session_id("session/close"), "session", sessions.close),
     "session/delete": Method(decode.session_id("session/delete"), "session", sessions.delete),
     "session/prompt": Method(decode.prompt, "session", prompting.prompt),
+    "session/set_mode": Method(decode.set_mode, "session", controls.set_mode),
+    "session/set_model": Method(decode.set_model, "session", controls.set_model),
+    "session/set_config_option": Method(decode.set_option, "session", controls.set_option),
+    STEER_METHOD: Method(decode.steer, "session", vendor.steer),
+    RELOAD_METHOD: Method(decode.session_id(RELOAD_METHOD), "session", vendor.reload),
 }
 
 

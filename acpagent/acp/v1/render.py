@@ -6,11 +6,13 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from acpagent.acp.v1 import options
 from acpagent.core import catalogue
 from acpagent.core.blocks import Block, Image, Link, Resource, Text
 from acpagent.core.events import (
     Chunk,
     CommandsChanged,
+    ControlsChanged,
     Event,
     Notice,
     PlanChanged,
@@ -48,10 +50,12 @@ _LEVELS = {"info": "", "warning": "[warning] ", "error": "[error] "}
 
 
 class Renderer:
-    """One per session: it remembers how each open call was last shown, to send only what differs (TOOL-07)."""
+    """One per session: it remembers how each open call and the mode were last shown, to send only what differs
+    (TOOL-07)."""
 
     def __init__(self) -> None:
         self._shown: dict[str, Update] = {}
+        self._mode: str | None = None
         self._table: dict[type[Any], Callable[[Any], Update]] = {
             Chunk: _chunk,
             ToolChanged: self._tool,
@@ -62,10 +66,21 @@ class Renderer:
             Notice: _notice,
         }
 
-    def render(self, event: Event) -> Update | None:
-        """The update for an event; None for those that v1 does not show."""
+    def render(self, event: Event) -> list[Update]:
+        """The updates for an event; none for those that v1 does not show."""
+        if isinstance(event, ControlsChanged):
+            return self._controls(event)
         function = self._table.get(type(event))
-        return function(event) if function else None
+        return [function(event)] if function else []
+
+    def _controls(self, event: ControlsChanged) -> list[Update]:
+        """Both selectors in step: the options always, the mode only when it is another (MODE-03, MODE-05)."""
+        mode = event.controls.values["mode"]
+        changed, self._mode = self._mode not in (None, mode), mode
+        if not event.announce:
+            return []
+        listed: Update = {"sessionUpdate": "config_option_update", "configOptions": options.options(event.controls)}
+        return [{"sessionUpdate": "current_mode_update", "currentModeId": mode}, listed] if changed else [listed]
 
     def _tool(self, event: ToolChanged) -> Update:
         call = event.call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from acpagent.acp.v1 import options
 from acpagent.acp.v1.decode import ListParams, OpenParams
 from acpagent.acp.v1.log import log
 from acpagent.acp.v1.replies import Render, WireReply, nothing, unknown
@@ -21,12 +22,12 @@ def new(methods: Methods, request_id: Any, params: OpenParams) -> None:
     if methods.connection.logged_out:
         raise TheirFault(codes.AUTH_REQUIRED, "signed out; authenticate first")  # AUTH-12
     session_id = mint_id()
-    _open(methods, request_id, session_id, params, lambda _: {"sessionId": session_id})
+    _open(methods, request_id, session_id, params, lambda opened: {"sessionId": session_id, **options.state(opened)})
 
 
 def open_stored(methods: Methods, request_id: Any, params: OpenParams) -> None:
     """Load or resume. An id is only ever a key: it never becomes a path (LOAD-12)."""
-    _open(methods, request_id, params.session_id, params, nothing)
+    _open(methods, request_id, params.session_id, params, options.state)
 
 
 def _open(methods: Methods, request_id: Any, session_id: str, params: OpenParams, render: Render) -> None:

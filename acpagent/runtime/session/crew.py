@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from acpagent.core.blocks import Block
-from acpagent.core.events import CommandsChanged, ControlsChanged, TitleChanged
-from acpagent.core.faults import Fault
+from acpagent.core.events import CommandsChanged, Controls, ControlsChanged, TitleChanged
+from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.history import Entry
 from acpagent.core.paths import Roots
+from acpagent.core.reply import Reply
 from acpagent.core.scope import Cancelled
-from acpagent.runtime.session.keep import Keep, settings_of
-from acpagent.runtime.session.loadout import AXES, Loadout
+from acpagent.runtime.session.keep import Keep
+from acpagent.runtime.session.loadout import AXES
 from acpagent.runtime.session.opening import Opener, check_directory, check_home, find_row, show
+from acpagent.runtime.session.rebuild import Rebuilder
 from acpagent.runtime.session.services import Services
 from acpagent.runtime.session.session import Session
 from acpagent.runtime.session.turns import TurnRunner
@@ -53,8 +55,15 @@ class SessionCrew:
     def run(self, work: Work) -> Outcome:
         return self._runners[type(work)](work)
 
-    def controls(self, axes: dict[str, str]) -> ControlsChanged:
-        return ControlsChanged({**axes, **(self.keep.controls if self.keep else {})})
+    def controls(self, axes: dict[str, str]) -> Controls:
+        values = {**axes, **(self.keep.controls if self.keep else {})}
+        return self._services.offer.controls(values)
+
+    def fit(self, axes: dict[str, str]) -> dict[str, str]:
+        return self._services.offer.fit(axes)
+
+    def refusal(self, axis: str, value: str, axes: dict[str, str]) -> TheirFault | None:
+        return self._services.offer.refusal(axis, value, axes)
 
     def commands(self) -> CommandsChanged:
         return CommandsChanged(self._services.commands.listed())
@@ -64,7 +73,7 @@ class SessionCrew:
         return TitleChanged(row.title, row.updated_at)
 
     def is_local(self, blocks: tuple[Block, ...]) -> bool:
-        return self._services.commands.answer(blocks) is not None
+        return self._services.commands.find(blocks) is not None
 
     def observe(self, event: str, state: str) -> None:
         if self._services.observe is not None:
@@ -73,13 +82,38 @@ class SessionCrew:
     def report(self, what: str, error: BaseException) -> None:
         self._services.report(what, error)
 
-    def adjust(self, name: str, value: str) -> None:
-        """Set a control that needs no rebuild. Under the session lock."""
-        assert self.keep is not None
-        self.keep.controls[name] = value
-        if name == "tool_approval":
-            self.keep.gate.approval = value
-        self._save_settings()
+    def adjust(self, changed: Mapping[str, str], reply: Reply | None) -> None:
+        """The change holds from here on; what could not be stored is undone, unless changed again meanwhile."""
+        keep = self._keep()
+        before = {name: keep.controls[name] for name in changed if keep.controls[name] != changed[name]}
+        self._set_controls(changed)
+
+        def stored(error: BaseException | None) -> None:
+            with self._session.lock:
+                if error is not None:
+                    left = {name: value for name, value in before.items() if keep.controls[name] == changed[name]}
+                    self._set_controls(left)
+                self._answer_adjusted(bool(before) and error is None, reply, error)
+
+        if before:
+            keep.save(self._session.machine.record.active, stored)
+        else:
+            stored(None)
+
+    def _set_controls(self, changed: Mapping[str, str]) -> None:
+        keep = self._keep()
+        keep.controls.update(changed)
+        keep.gate.approval = keep.controls["tool_approval"]
+
+    def _answer_adjusted(self, announce: bool, reply: Reply | None, error: BaseException | None) -> None:
+        controls = self.controls(self._session.machine.record.requested())
+        if announce:
+            self._session.host.emit(ControlsChanged(controls))
+        if reply is not None:
+            if error is None:
+                reply.done(controls)
+            else:
+                reply.fail(OurFault(f"the change could not be stored and was undone: {error}"))
 
     # The work.
 
@@ -97,7 +131,7 @@ class SessionCrew:
                 keep, past = opener.stored(opening)
             if opening.kind == "load":
                 show(session.host, past, opening.scope)
-            return Opened(install=lambda: self._install(keep))
+            return Opened(install=lambda: self._install(keep, opening.kind))
         except Fault as fault:
             self._give_up()
             return Opened(fault)
@@ -109,11 +143,16 @@ class SessionCrew:
         if self.keep is None:
             self._release()
 
-    def _install(self, keep: Keep) -> None:
+    def _install(self, keep: Keep, kind: str) -> None:
         self.keep = keep
         record, settings = self._session.machine.record, keep.row.settings
-        record.active = {axis: settings[axis] for axis in AXES} | {"model": keep.loadout.model}
-        self._session.host.emit(self.controls(record.requested()))
+        record.active = self.fit({axis: settings[axis] for axis in AXES} | {"model": keep.loadout.model})
+        self._show_controls(kind)
+
+    def _show_controls(self, kind: str) -> None:
+        """Before the answer to a load, after what it replays; the answer to new or resume tells by itself."""
+        controls = self.controls(self._session.machine.record.requested())
+        self._session.host.emit(ControlsChanged(controls, announce=kind == "load"))
 
     def _open_again(self, opening: Opening) -> Opened:
         """A live session takes the request's roots; what is stored is shown again if it was loaded."""
@@ -131,43 +170,18 @@ class SessionCrew:
         def install() -> None:
             keep.roots = keep.gate.roots = roots
             keep.writer.change(directories=opening.directories)
-            self._session.host.emit(self.controls(self._session.machine.record.requested()))
+            self._show_controls(opening.kind)
 
         return Opened(install=install)
 
     def _run_turn(self, turn: Turn) -> TurnOutcome:
         session = self._session
-        runner = TurnRunner(self._services, self._keep(), session.host, self._allow_everything)
+        runner = TurnRunner(self._services, self._keep(), session.host, lambda changed: session.adjust(changed, None))
         return runner.run(turn)
 
-    def _allow_everything(self) -> None:
-        """The person chose `full`: the session is yolo from here on."""
-        self._session.adjust(lambda: self.adjust("tool_approval", "yolo"), None)
-
     def _rebuild(self, rebuild: Rebuild) -> Rebuilt:
-        """Axes and reload together; if that fails, the axes alone, then the reload alone."""
-        active = dict(self._session.machine.record.active)
-        loadout, fault = self._try_build({**active, **rebuild.axes})
-        axes_fault = fault if rebuild.axes else None
-        reload_fault = fault if rebuild.reload else None
-        if fault is not None and rebuild.axes and rebuild.reload:
-            loadout, reload_fault = self._try_build(active)
-        if loadout is None:
-            return Rebuilt(axes_fault, reload_fault)
-        return Rebuilt(axes_fault, reload_fault, lambda: self._swap(loadout))
-
-    def _try_build(self, axes: dict[str, str]) -> tuple[Loadout | None, Fault | None]:
-        try:
-            return self._services.build_loadout(axes), None
-        except Fault as fault:
-            return None, fault
-
-    def _swap(self, loadout: Loadout) -> None:
-        keep = self._keep()
-        keep.loadout.provider.close()
-        keep.loadout = loadout
-        keep.conversation.rebind(loadout.provider)
-        self._save_settings(model=loadout.model)
+        active, asks = dict(self._session.machine.record.active), self._session.host.asks
+        return Rebuilder(self._services, self._keep(), asks, active).run(rebuild)
 
     def _tear_down(self, teardown: Teardown) -> TornDown:
         """End jobs, store what is left, free connections and the lease; erase last, if the session is being deleted.
@@ -199,10 +213,6 @@ class SessionCrew:
     def _keep(self) -> Keep:
         assert self.keep is not None, "work before the opening was done"
         return self.keep
-
-    def _save_settings(self, **changed: str) -> None:
-        keep, axes = self._keep(), self._session.machine.record.active
-        keep.writer.set_settings(settings_of({**axes, **changed}, keep.controls))
 
     def _wake(self) -> None:
         with self._session.lock:

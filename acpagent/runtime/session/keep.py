@@ -16,6 +16,7 @@ from acpagent.runtime.turn.conversation import Conversation
 from acpagent.runtime.turn.journal import Journal
 from acpagent.store import entries, sessions
 from acpagent.store.database import Store, Write, together
+from acpagent.store.faults import StoreFault
 from acpagent.store.sessions import SessionRow
 
 
@@ -51,12 +52,19 @@ class RowWriter:
         with self._lock:
             self.row = replace(self.row, **fields)
 
-    def set_settings(self, settings: Mapping[str, str]) -> None:
-        """Change the settings, in the store as well once the row is on its way there. Raises `StoreFault`."""
+    def set_settings(self, settings: Mapping[str, str], then: Callable[[BaseException | None], None]) -> None:
+        """Change the settings, in the store as well once the row is on its way there. `then` is called once that is
+        committed, from the store's thread, or at once where nothing is to be written or the store takes nothing."""
+        error: BaseException | None = None
         with self._lock:
             self.row = replace(self.row, settings=settings)
             if self._begun:
-                self._store.submit(sessions.set_settings(self.row.id, settings))
+                try:
+                    self._store.submit(sessions.set_settings(self.row.id, settings), then)
+                    return
+                except StoreFault as fault:
+                    error = fault
+        then(error)
 
 
 @dataclass(slots=True)
@@ -75,6 +83,10 @@ class Keep:
     spoken: bool = False
     jobs: Jobs = field(default_factory=Jobs)
 
+    def save(self, axes: Mapping[str, str], then: Callable[[BaseException | None], None] = lambda error: None) -> None:
+        """Store the axes beside the controls; `then` as with `RowWriter.set_settings`."""
+        self.writer.set_settings(settings_of(axes, self.controls), then)
+
     @property
     def row(self) -> SessionRow:
         """The session's row as it is or will be stored."""
@@ -86,6 +98,6 @@ class Keep:
         self.journal.add(entry)
 
 
-def settings_of(axes: dict[str, str], controls: dict[str, str]) -> dict[str, str]:
+def settings_of(axes: Mapping[str, str], controls: Mapping[str, str]) -> dict[str, str]:
     """The axes and controls as stored with the session."""
     return {name: value for name, value in {**axes, **controls}.items() if name in (*AXES, *CONTROLS)}

@@ -15,6 +15,15 @@ CONTROLS = ("mode", "tool_approval")
 
 
 @dataclass(frozen=True, slots=True)
+class Needs:
+    """What a loadout is built for beside its axes: how the host asks questions (`form`, `choice` or `none`), and
+    whether everything is read anew (`fresh`), as a reload does."""
+
+    asks: str
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Loadout:
     """`model` is `provider/model`. `system` and `tool_list` are spelled once in the provider's dialect, so that
     every request of a session begins with the same bytes."""

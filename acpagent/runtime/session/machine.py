@@ -19,7 +19,6 @@ from acpagent.core.reply import Reply
 from acpagent.runtime.session.works import (
     Answer,
     CancelScope,
-    Controls,
     Effect,
     Effects,
     Held,
@@ -88,10 +87,12 @@ def refusal(event: str, state: str) -> TheirFault:
 
 @dataclass(slots=True)
 class Record:
-    """What the machine remembers beside its state. `active` holds the axes the loadout in use was built with."""
+    """What the machine remembers beside its state. `active` holds the axes the loadout in use was built with. `fit`
+    makes axes agree with each other: the effort must be one that the model has."""
 
     active: dict[str, str]
     work: Work | None
+    fit: Callable[[dict[str, str]], dict[str, str]] = dict
     axes: dict[str, str] = field(default_factory=dict)
     reload: bool = False
     waiting: PromptRequest | None = None
@@ -108,13 +109,13 @@ class Record:
     def requested(self) -> dict[str, str]:
         """Every axis as last asked for, which is what clients are shown."""
         running = self.work.axes if isinstance(self.work, Rebuild) and not self.work.abandoned else {}
-        return {**self.active, **running, **self.axes}
+        return self.fit({**self.active, **running, **self.axes})
 
     def active_after(self, outcome: Outcome) -> dict[str, str]:
         """What `active` will be once the work that ended so is concluded."""
         work = self.work
         if isinstance(work, Rebuild) and not work.abandoned and isinstance(outcome, Rebuilt):
-            return {**self.active, **({} if outcome.axes_fault else work.axes)}
+            return self.fit({**self.active, **({} if outcome.axes_fault else work.axes)})
         return self.active
 
     def drop_settled(self) -> None:
@@ -296,22 +297,19 @@ class SessionMachine(StateMachine):
             work.held = None
         self._cancel_waiting()
 
-    def apply_control(self, apply: Callable[[], None], reply: Reply | None) -> None:
-        """Apply at once, emit the controls, answer."""
+    def apply_control(self, apply: Callable[[], None]) -> None:
+        """Apply at once; the controls and the answer follow once it is stored."""
         self.effects.append(Run(apply))
-        self.effects.append(Effect.CONTROLS)
-        if reply is not None:
-            self.answer_controls(reply)
 
     def answer_controls(self, reply: Reply) -> None:
         """Answer with the requested values."""
-        self.effects.append(Answer(reply, Controls(self.record.requested())))
+        self.effects.append(Answer(reply, Effect.CONTROLS))
 
     def queue_axis(self, axis: str, value: str, reply: Reply) -> None:
         """One value per axis waits, the last wins; set back to where the running work leads, none does. Answer."""
         if self.record.requested().get(axis) != value:
             if self.record.settled(axis) == value:
-                del self.record.axes[axis]
+                self.record.axes.pop(axis, None)
             else:
                 self.record.axes[axis] = value
             self.effects.append(Effect.CONTROLS)
@@ -427,12 +425,14 @@ class SessionMachine(StateMachine):
             self.record.closers.append(reply)
 
     def tear_down_next(self, outcome: Outcome) -> None:
-        """Answer a turn `cancelled`, then tear down."""
+        """Answer a turn `cancelled`, let go of a half-built loadout, then tear down."""
         work = self.record.work
         if isinstance(work, Turn):
             assert isinstance(outcome, TurnOutcome)
             self._report_unused(work)
             self._answer_turn(work.request.reply, TurnOutcome("cancelled", outcome.usage))
+        elif isinstance(work, Rebuild):
+            self._conclude(outcome)
         self.record.work = Teardown(self.record.erase)
 
     def finish_closing(self, outcome: Outcome) -> None:
@@ -467,13 +467,15 @@ class SessionMachine(StateMachine):
             if outcome.install is not None:
                 self.effects.append(Run(outcome.install))
         if work.reply is not None:
-            self.effects.append(Answer(work.reply, work, outcome.fault))
+            self.effects.append(Answer(work.reply, Effect.CONTROLS, outcome.fault))
         if outcome.fault is None:
             self.effects += [Effect.TITLE, Effect.COMMANDS]
 
     def _conclude_rebuild(self, work: Rebuild, outcome: Rebuilt) -> None:
         """First the notice and the options, then the held response, then the other answers, then commands."""
         if work.abandoned:
+            if outcome.discard is not None:
+                self.effects.append(Run(outcome.discard))
             return
         if outcome.install is not None:
             self.effects.append(Run(outcome.install))
@@ -491,8 +493,7 @@ class SessionMachine(StateMachine):
             self.effects.append(Effect.CONTROLS)
         self._release(work)
         for reply in work.axis_replies:
-            controls = Controls({**self.record.active, **self.record.axes})
-            self.effects.append(Answer(reply, controls, axes_fault))
+            self.effects.append(Answer(reply, Effect.CONTROLS, axes_fault))
         for reply in work.reload_replies:
             self.effects.append(Answer(reply, Queued(False), reload_fault))
         self.effects.append(Effect.COMMANDS)

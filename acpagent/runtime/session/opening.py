@@ -16,7 +16,7 @@ from acpagent.core.paths import Roots
 from acpagent.core.scope import Scope
 from acpagent.runtime.session import replay
 from acpagent.runtime.session.keep import Keep, RowWriter
-from acpagent.runtime.session.loadout import AXES, CONTROLS, Loadout
+from acpagent.runtime.session.loadout import CONTROLS, Loadout, Needs
 from acpagent.runtime.session.services import Services
 from acpagent.runtime.session.works import Opening
 from acpagent.runtime.turn.conversation import Conversation
@@ -46,7 +46,7 @@ class Opener:
             self.session_id, opening.cwd, None, stamp, stamp, opening.directories, settings,
             cwd_resolved=sessions.resolve(opening.cwd),
         )  # fmt: skip
-        loadout = self.services.build_loadout(settings)
+        loadout = self.services.build_loadout(settings, Needs(self.host.asks))
         return self._keep(row, loadout, settings, stored=False)
 
     def stored(self, opening: Opening) -> tuple[Keep, list[Entry]]:
@@ -78,15 +78,16 @@ class Opener:
         return keep, [*past, *mended]
 
     def _loadout(self, settings: dict[str, str]) -> tuple[Loadout, str | None]:
-        """The saved axes' loadout, or the default model's where the saved model is gone; and the lost model."""
+        """The saved axes' loadout, or with the default model where the saved one is gone; and the lost model."""
+        needs = Needs(self.host.asks)
         try:
-            return self.services.build_loadout(settings), None
+            return self.services.build_loadout(settings, needs), None
         except Fault as fault:
             if fault.code != codes.INVALID_PARAMS:
                 raise
             lost = settings.get("model")
-            settings.update({axis: self.services.defaults.get(axis, "") for axis in AXES})
-            return self.services.build_loadout(settings), lost
+            settings["model"] = self.services.defaults["model"]
+            return self.services.build_loadout(settings, needs), lost
 
     def _keep(self, row: SessionRow, loadout: Loadout, settings: dict[str, str], stored: bool) -> Keep:
         roots = Roots(row.cwd, row.directories)

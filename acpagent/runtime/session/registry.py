@@ -47,6 +47,10 @@ class Registry:
                     return
         self._begin(session_id, opening)
 
+    def find_model(self, name: str) -> str | None:
+        """The id of the configured model that a name means."""
+        return self._services.offer.find_model(name)
+
     def get(self, session_id: str) -> Session | None:
         """The session if it was opened here and is not closed since."""
         found = self._find(session_id)

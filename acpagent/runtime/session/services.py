@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from acpagent.core.blocks import Block
 from acpagent.core.events import Command
 from acpagent.core.paths import Roots
-from acpagent.runtime.session.loadout import Loadout
+from acpagent.runtime.session.loadout import Loadout, Needs
+from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.turn.toolrun import Gate
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
@@ -22,12 +23,27 @@ class SessionGate(Gate, Protocol):
     roots: Roots
 
 
+@dataclass(frozen=True, slots=True)
+class CommandDesk:
+    """What a local command may use of its session. `controls` are the values as they are now; `set_controls` changes
+    mode or approval, from the next judgement on."""
+
+    session_id: str
+    gate: SessionGate
+    controls: Mapping[str, str]
+    set_controls: Callable[[Mapping[str, str]], None]
+
+
+# Answers a prompt which is a local command: the text that the person reads.
+LocalAnswer = Callable[[CommandDesk], str]
+
+
 class LocalCommands(Protocol):
     """Slash commands that acpagent answers by itself."""
 
     def listed(self) -> tuple[Command, ...]: ...
-    def answer(self, blocks: tuple[Block, ...]) -> str | None:
-        """The text that answers a prompt which is a local command; None if it is for the model."""
+    def find(self, blocks: tuple[Block, ...]) -> LocalAnswer | None:
+        """What answers a prompt that is a local command; None if it is for the model. Without effect."""
 
 
 # session id, event, the state it led to; called under the session lock, so it must not block.
@@ -52,14 +68,16 @@ class Credentials:
 
 @dataclass(slots=True)
 class Services:
-    """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `defaults` are the
+    """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `offer` says what the
+    axes can be set to. `defaults` are the
     axes and controls of a new session. `report` notes an unexpected failure, `observe` sees every event of a
     session's machine. `hidden_env` names variables that no command may see.
     `refresh` reads the configuration again if it has changed."""
 
     store: Store
     leases: Leases
-    build_loadout: Callable[[Mapping[str, str]], Loadout]
+    build_loadout: Callable[[Mapping[str, str], Needs], Loadout]
+    offer: Offer
     make_gate: Callable[[Roots], SessionGate]
     commands: LocalCommands
     limits: Limits

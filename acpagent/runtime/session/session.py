@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from acpagent.core.blocks import Block
-from acpagent.core.events import CommandsChanged, ControlsChanged, Event, Notice, TitleChanged
-from acpagent.core.faults import Fault, OurFault
+from acpagent.core.events import CommandsChanged, Controls, ControlsChanged, Event, Notice, TitleChanged
+from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
 from acpagent.core.scope import Scope, run_closers
@@ -36,7 +36,16 @@ class Crew(Protocol):
     def run(self, work: Work) -> Outcome:
         """Do the work. Raising is allowed: the work then failed for that reason."""
 
-    def controls(self, axes: dict[str, str]) -> ControlsChanged: ...
+    def controls(self, axes: dict[str, str]) -> Controls: ...
+    def fit(self, axes: dict[str, str]) -> dict[str, str]:
+        """The axes made to agree with each other."""
+
+    def refusal(self, axis: str, value: str, axes: dict[str, str]) -> TheirFault | None:
+        """Why an axis cannot take a value, given the axes requested."""
+
+    def adjust(self, changed: Mapping[str, str], reply: Reply | None) -> None:
+        """Set controls that need no rebuild, emit and answer once that is stored. Under the session lock."""
+
     def commands(self) -> CommandsChanged: ...
     def title(self) -> TitleChanged: ...
     def is_local(self, blocks: tuple[Block, ...]) -> bool:
@@ -68,9 +77,9 @@ class Session:
         self.lock = threading.RLock()
         self.host = make_host(self.lock)
         opening.scope = Scope(self.lock)
-        self.machine = SessionMachine(Record(axes, opening), self._new_turn)
         self._worker: threading.Thread | None = None
         self._crew = make_crew(self)
+        self.machine = SessionMachine(Record(axes, opening, self._crew.fit), self._new_turn)
 
     def start(self) -> None:
         """Begin the opening that the session was made with."""
@@ -90,12 +99,12 @@ class Session:
         self._offer("cancel", None)
 
     def configure(self, axis: str, value: str, reply: Reply) -> None:
-        """Change an axis that a loadout is built from."""
-        self._offer("configure", reply, axis=axis, value=value, reply=reply)
+        """Change an axis that a loadout is built from. A value that it cannot have is -32602 (CONF-05)."""
+        self._offer("configure", reply, check=lambda: self._refusal(axis, value), axis=axis, value=value, reply=reply)
 
-    def adjust(self, apply: Callable[[], None], reply: Reply | None) -> None:
-        """Change a control that needs no rebuild; `apply` is run under the lock."""
-        self._offer("adjust", reply, apply=apply, reply=reply)
+    def adjust(self, changed: Mapping[str, str], reply: Reply | None) -> None:
+        """Change controls that need no rebuild."""
+        self._offer("adjust", reply, apply=lambda: self._crew.adjust(changed, reply))
 
     def reload(self, reply: Reply) -> None:
         self._offer("reload", reply, reply=reply)
@@ -124,9 +133,11 @@ class Session:
 
     # One road for all of them.
 
-    def _offer(self, event: str, refused: Reply | None, **arguments: Any) -> bool:
+    def _offer(
+        self, event: str, refused: Reply | None, check: Callable[[], Fault | None] = lambda: None, **arguments: Any
+    ) -> bool:
         with self.lock:
-            fault = self.machine.offer(event, **arguments)
+            fault = (check() if self.is_open else None) or self.machine.offer(event, **arguments)
             self._crew.observe(event if fault is None else f"{event} (refused)", self.machine.state_id)
             if fault is not None and refused is not None:
                 refused.fail(fault)
@@ -135,6 +146,9 @@ class Session:
         run_closers(closers)
         self._start_worker(starting)
         return fault is None
+
+    def _refusal(self, axis: str, value: str) -> TheirFault | None:
+        return self._crew.refusal(axis, value, self.machine.record.requested())
 
     def _carry_out(self) -> list[Closer]:
         """Do what the machine asked for, in order, in the critical section of the event itself. What fails against
@@ -145,7 +159,7 @@ class Session:
                 if isinstance(effect, CancelScope):
                     closers += effect.scope.cancel()
                 elif isinstance(effect, Answer):
-                    _answer(effect)
+                    self._answer(effect)
                 elif isinstance(effect, Run):
                     effect.install()
                 else:
@@ -158,8 +172,19 @@ class Session:
         if isinstance(effect, Report):
             return Notice("warning", effect.code, effect.params)
         if effect is Effect.CONTROLS:
-            return self._crew.controls(self.machine.record.requested())
+            return ControlsChanged(self._controls())
         return self._crew.title() if effect is Effect.TITLE else self._crew.commands()
+
+    def _answer(self, effect: Answer) -> None:
+        if effect.fault is not None:
+            effect.reply.fail(effect.fault)
+        elif effect.outcome is Effect.CONTROLS:
+            effect.reply.done(self._controls())
+        else:
+            effect.reply.done(effect.outcome)
+
+    def _controls(self) -> Controls:
+        return self._crew.controls(self.machine.record.requested())
 
     def _new_turn(self, request: PromptRequest) -> Turn:
         return Turn(request, Scope(self.lock), sealed=self._crew.is_local(request.blocks))
@@ -212,10 +237,3 @@ class Session:
             starting = self._claim_worker()
         run_closers(closers)
         self._start_worker(starting)
-
-
-def _answer(effect: Answer) -> None:
-    if effect.fault is not None:
-        effect.reply.fail(effect.fault)
-    else:
-        effect.reply.done(effect.outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from acpagent.core.blocks import Block, Text
@@ -15,7 +15,7 @@ from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import ToolContext
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.opening import preface
-from acpagent.runtime.session.services import Services
+from acpagent.runtime.session.services import CommandDesk, LocalAnswer, Services
 from acpagent.runtime.session.works import Turn, TurnOutcome
 from acpagent.runtime.turn import attached
 from acpagent.runtime.turn.loop import Ended, Spending, Steering, TurnLoop
@@ -32,12 +32,12 @@ TITLE_LENGTH = 80
 
 @dataclass(slots=True)
 class TurnRunner:
-    """Runs the turns of one session on its worker. `allow_everything` makes the session yolo."""
+    """Runs the turns of one session on its worker. `set_controls` changes mode or approval."""
 
     services: Services
     keep: Keep
     host: Host
-    allow_everything: Callable[[], None]
+    set_controls: Callable[[Mapping[str, str]], None]
 
     def run(self, turn: Turn) -> TurnOutcome:
         """The whole turn. Its last entry is committed before this returns, so before it is answered."""
@@ -45,7 +45,7 @@ class TurnRunner:
         self.host.emit(TurnStarted(turn_id))
         self._note_prompt(blocks)
         self.keep.record(TurnOpened(turn_id))
-        local = self.services.commands.answer(blocks)
+        local = self.services.commands.find(blocks)
         ended, closed = self._answer(turn_id, blocks, local, turn) if local else self._converse(turn_id, turn)
         fault = self._finish(turn_id, ended, closed, local is not None)
         self.host.emit(TurnEnded(turn_id, closed.stop, closed.usage, fault.message if fault else None))
@@ -59,9 +59,12 @@ class TurnRunner:
             self.services.store.submit(sessions.touch(writer.row.id, title, stamp, 1))
         writer.change(title=title, updated_at=stamp, prompts=writer.row.prompts + 1)
 
-    def _answer(self, turn_id: str, blocks: tuple[Block, ...], words: str, turn: Turn) -> tuple[Ended, TurnClosed]:
+    def _answer(
+        self, turn_id: str, blocks: tuple[Block, ...], local: LocalAnswer, turn: Turn
+    ) -> tuple[Ended, TurnClosed]:
         """A local command: born sealed, answered without the model, and nothing of it reaches the model later."""
         keep, message_id = self.keep, new_id("msg")
+        words = local(CommandDesk(keep.row.id, keep.gate, keep.controls, self.set_controls))
         keep.record(UserSaid(turn_id, new_id("msg"), blocks, ""))
         keep.record(Said(turn_id, message_id, "assistant", words))
         self.host.emit(Chunk(message_id, "assistant", Text(words)))
@@ -118,7 +121,7 @@ class TurnRunner:
             record=keep.record,
             emit=self.host.emit,
             tell=speaker.tell,
-            allow_everything=self.allow_everything,
+            allow_everything=lambda: self.set_controls({"tool_approval": "yolo"}),
             check_store=keep.journal.check,
         )
 

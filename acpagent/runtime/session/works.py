@@ -108,11 +108,13 @@ class Rebuild:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """`install` swaps the loadout in; None when nothing was built. Each fault is None where its part succeeded."""
+    """`install` swaps the loadout in, `discard` lets it go where the rebuild was abandoned; None when nothing was
+    built. Both run under the session lock and never fail. Each fault is None where its part succeeded."""
 
     axes_fault: Fault | None = None
     reload_fault: Fault | None = None
     install: Callable[[], None] | None = None
+    discard: Callable[[], None] | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -144,7 +146,8 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer `reply` with `outcome`, or with `fault`."""
+    """Answer `reply` with `outcome`, or with `fault`. The outcome `Effect.CONTROLS` stands for the controls as they
+    are requested when the answer leaves."""
 
     reply: Reply
     outcome: Any = None
@@ -181,10 +184,3 @@ class Queued:
     """A reload's answer: whether it waits for the work that runs."""
 
     queued: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Controls:
-    """A configure's answer: every control's requested value."""
-
-    values: dict[str, str]

@@ -1,0 +1,39 @@
+"""The vendor methods of a session: guidance while a prompt runs, and the reload of what the agent runs with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from acpagent.acp.v1.replies import WireReply, nothing
+from acpagent.core.faults import TheirFault
+from acpagent.runtime.session.works import Queued
+from acpagent.wire import codes
+
+if TYPE_CHECKING:
+    from acpagent.acp.v1.decode import PromptParams
+    from acpagent.acp.v1.methods import Methods
+    from acpagent.runtime.session.session import Session
+
+
+def steer(methods: Methods, request_id: Any, params: PromptParams) -> None:
+    session = _session(methods, params.session_id)
+    session.steer(params.blocks, WireReply(methods.connection, request_id, session.id, nothing))
+
+
+def reload(methods: Methods, request_id: Any, session_id: str) -> None:
+    session = _session(methods, session_id)
+    reply = WireReply(methods.connection, request_id, session.id, _reloaded)
+    methods.connection.in_work(request_id, lambda: session.withdraw(reply))
+    session.reload(reply)
+
+
+def _session(methods: Methods, session_id: str) -> Session:
+    """The seed's tables answer -32602 where the protocol's own methods say -32002."""
+    session = methods.registry.get(session_id)
+    if session is None:
+        raise TheirFault(codes.INVALID_PARAMS, "params.sessionId: names no open session; load or resume it first")
+    return session
+
+
+def _reloaded(outcome: Queued) -> dict[str, Any]:
+    return {"queued": True} if outcome.queued else {}

@@ -1,0 +1,50 @@
+"""What a session's controls can be set to, and what they are set to: one place decides what fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from acpagent.config import work_modes
+from acpagent.config.settings import NO_EFFORT
+from acpagent.core.events import Controls, ModelChoice
+from acpagent.core.faults import TheirFault
+from acpagent.wire import codes
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """`models` are those configured, in their order; `efforts` those of a model by its id, none where it has no effort
+    control; `find_model` the id that a looser name means, or None. All of them answer at once, under any lock."""
+
+    models: Callable[[], tuple[ModelChoice, ...]]
+    efforts: Callable[[str], tuple[str, ...]]
+    find_model: Callable[[str], str | None]
+
+    def controls(self, values: Mapping[str, str]) -> Controls:
+        """The snapshot that clients see. A model in use that is no longer configured stays listed (CONF-02)."""
+        models, model = self.models(), values["model"]
+        if model not in [choice.id for choice in models]:
+            models = (*models, ModelChoice(model, model.partition("/")[0]))
+        return Controls(dict(values), models, self.efforts(model))
+
+    def fit(self, axes: Mapping[str, str]) -> dict[str, str]:
+        """An effort that the model does not have falls back to `auto`, an unknown work mode to the usual one."""
+        fitted = dict(axes)
+        if fitted.get("effort") not in self.efforts(fitted["model"]):
+            fitted["effort"] = NO_EFFORT
+        if fitted.get("work_mode") not in work_modes.NAMES:
+            fitted["work_mode"] = work_modes.BALANCED
+        return fitted
+
+    def refusal(self, axis: str, value: str, axes: Mapping[str, str]) -> TheirFault | None:
+        """Why an axis cannot take a value while `axes` are requested: only what is listed can be set (CONF-05)."""
+        listed = {
+            "model": tuple(choice.id for choice in self.models()),
+            "effort": self.efforts(axes["model"]),
+            "work_mode": work_modes.NAMES,
+        }[axis]
+        if value in listed or value == axes[axis]:
+            return None
+        remedy = f"use one of {', '.join(listed)}" if listed else "the model in use has no effort control"
+        return TheirFault(codes.INVALID_PARAMS, f"params.value: is not one of the values of {axis}; {remedy}"[:480])
