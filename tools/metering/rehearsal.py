@@ -1,0 +1,134 @@
+"""A long session of acpagent's with everything in it that must not touch the beginning of a request."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.acp.seen import Call, calls, calls_in, says, turn
+from tests.agent import Agent, Message
+from tests.conftest import Home
+from tests.model_server import ModelServer
+
+from .conversations import Meter
+from .proxy import Proxy
+
+TODO = [{"content": "Do it", "status": "in_progress"}]
+SLEEP = calls("bash", command="echo begun; sleep 60")
+TURNS: list[Message] = [
+    turn("look around", [{"thought": "Where?"}, *says("I look."), calls("grep", pattern="x"), calls("list_dir")],
+         [calls("read_file", path="a.txt"), calls("todo_write", todos=TODO)], says("Seen.")),
+    turn("change it", calls("edit_file", path="a.txt", old="x", new="ü\u2028\"\\"),
+         [*says("Edited."), calls("bash", command="cat a.txt; exit 3")], says("It failed.")),
+    turn("talk nonsense", calls("nothing"), {"call": {"tool": "read_file", "args": "{ no json"}},
+         calls("read_file", path="not-there"), says("Odd.")),
+    turn("not allowed", calls("write_file", path="b.txt", content="b"), says("A pity.")),
+    turn("too busy", [{"error": {"status": 503, "message": "busy", "retry_after": 0, "times": 1}}, *says("Late.")]),
+    turn("stop the command", [*says("It runs."), SLEEP], says("Never.")),
+    turn("stop the talk", [*says("Well, "), {"stall": True}]),
+    turn("stop short", [*says("Once upon a ti"), {"finish": "length"}]),
+    turn("in the background", calls("bash", command="echo begun", background=True), says("It goes on.")),
+    turn("once more", calls("read_file", path="a.txt"), says("The same.")),
+]  # fmt: skip
+
+
+def play(scratch: Path, meter: Meter, api: str) -> dict[str, Any]:
+    """Play it through a proxy of that meter; what happened in it: how many calls ended how, and the stop reasons.
+
+    Raises AssertionError where it did not go as written.
+    """
+    with ModelServer({"turns": TURNS}) as server, Proxy(server.base_url, meter) as proxy:
+        rehearsal = Rehearsal(scratch, proxy.base_url, api)
+        try:
+            rehearsal.play()
+        finally:
+            rehearsal.agent.close()
+    stops = collections.Counter(rehearsal.stops)
+    ends = collections.Counter(call.status for call in rehearsal.calls)
+    return {"stops": dict(stops), "calls": dict(ends)}
+
+
+class Rehearsal:
+    """One session of one agent, then of another. `calls` and `stops` are what came of its turns."""
+
+    def __init__(self, scratch: Path, base_url: str, api: str) -> None:
+        self._home = Home(scratch / "home")
+        self._home.path.mkdir()
+        self._home.use_server(base_url, dialect=api)
+        self._workspace = scratch / "workspace"
+        self._workspace.mkdir()
+        (self._workspace / "a.txt").write_text("x\n")
+        self.calls: list[Call] = []
+        self.stops: list[str] = []
+        self.agent = self._start()
+        self._session = self.agent.new_session(self._workspace)
+
+    def play(self) -> None:
+        for act in (self._work, self._stop, self._come_back):
+            act()
+            self._prompt("/help")
+
+    def _work(self) -> None:
+        link = {"type": "resource_link", "uri": f"file://{self._workspace}/a.txt", "name": "a.txt"}
+        self._prompt("look around", link)
+        self._prompt("change it")
+        self._prompt("talk nonsense")
+        self._prompt("not allowed", answer="deny")
+        self._prompt("too busy")
+        self._prompt("in the background")
+        self._prompt("stop short", stop="max_tokens")
+
+    def _stop(self) -> None:
+        self._meanwhile("stop the command", self._cancel, kind="tool_call_update", asked=1, stop="cancelled")
+        self._meanwhile("stop the talk", self._cancel, kind="agent_message_chunk", stop="cancelled")
+
+    def _come_back(self) -> None:
+        """In this process and in another."""
+        self._call("session/close")
+        self._load()
+        self._prompt("once more")
+        self._call("session/close")
+        self.agent.close()
+        self.agent = self._start()
+        self._load()
+        self._prompt("once more")
+
+    # How it is done.
+
+    def _start(self) -> Agent:
+        agent = Agent(cwd=self._home.path, env=self._home.env)
+        agent.initialize()
+        return agent
+
+    def _call(self, method: str, **params: Any) -> Any:
+        return self.agent.call(method, {"sessionId": self._session, **params})
+
+    def _load(self) -> None:
+        self._call("session/load", cwd=str(self._workspace), mcpServers=[])
+
+    def _prompt(self, text: str, *more: Message, answer: str = "once", stop: str = "end_turn") -> None:
+        blocks = [{"type": "text", "text": text}, *more]
+        updates, response = self.agent.prompt(self._session, blocks, permission=answer)
+        self._note(updates, response, stop)
+
+    def _cancel(self) -> None:
+        self.agent.notify("session/cancel", {"sessionId": self._session})
+
+    def _meanwhile(self, text: str, act: Callable[[], None], kind: str, asked: int = 0, stop: str = "end_turn") -> None:
+        """Prompt, answer so many questions, and act at the first update of that kind after them."""
+        since = len(self.agent.messages)
+        id = self.agent.start_prompt(self._session, text)
+        for _ in range(asked):
+            self.agent.decide(self.agent.expect_request("session/request_permission"), "once")
+        self.agent.expect_update(self._session, kind, since)
+        act()
+        while "method" in (message := self.agent.next_event(id, ["session/request_permission"])):
+            self.agent.decide(message, "once")
+        self._note(self.agent.updates(self._session, since), message, stop)
+
+    def _note(self, updates: list[Message], response: Message, stop: str) -> None:
+        assert response.get("result") == {"stopReason": stop}, response
+        self.calls += calls_in(updates)
+        self.stops.append(stop)
