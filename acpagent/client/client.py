@@ -189,7 +189,7 @@ class Client:
             id = text_of(answer.result, "sessionId")
             if id is not None:
                 session = Session(self._connection, id, params["cwd"])
-                session.details = answer.result
+                session.opened(answer.result)
                 self._connection.add(session)
                 opened.append(session)
 
@@ -245,7 +245,7 @@ class Client:
         def opened(answer: Answer) -> None:
             session.replay(False)
             if answer.error is None and not answer.lost:
-                session.details = answer.result if isinstance(answer.result, dict) else {}
+                session.opened(answer.result if isinstance(answer.result, dict) else {})
 
         session.replay(True)
         self._connection.add(session)  # what is replayed comes before the answer

@@ -7,11 +7,24 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from acpagent.client.controls import Controls, extension, setting
+from acpagent.client.faults import AgentFault
 from acpagent.client.turn import Turn
-from acpagent.client.updates import CommandsUpdate, InfoUpdate, PlanUpdate, Update, UsageUpdate, text_of
+from acpagent.client.updates import (
+    CommandsUpdate,
+    InfoUpdate,
+    ModeUpdate,
+    OptionsUpdate,
+    PlanUpdate,
+    Update,
+    UsageUpdate,
+    text_of,
+)
+from acpagent.wire.codes import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from acpagent.client.connection import Connection
+    from acpagent.wire.pending import Answer
 
 Prompt = str | Sequence[str | dict[str, Any]]
 
@@ -51,7 +64,7 @@ class Session:
     """One conversation; made by `Client.open`, `load` and `resume`.
 
     `details` is the whole answer that opened it, `replayed` what `load` told of its past. `commands`,
-    `title`, `plan` and `usage` are the latest reported. Updates that belong to no prompt go to `idle` (the
+    `title`, `plan`, `usage` and `controls` are the latest reported. Updates that belong to no prompt go to `idle` (the
     last 1,000 of them) and to `on_update` if that is set; it runs on the thread that reads from the agent,
     so it must be quick and cannot wait for the agent.
 
@@ -71,6 +84,7 @@ class Session:
         self.title: str | None = None
         self.plan: list[dict[str, Any]] = []
         self.usage: UsageUpdate | None = None
+        self.controls = Controls()
         self.changed = threading.Condition(threading.RLock())
         self._turns: list[Turn] = []  # not answered yet, oldest first
         self._replaying = False
@@ -97,6 +111,36 @@ class Session:
         """Cancel whatever runs in this session; see `Turn.cancel`."""
         self.cancel_turns(self._turns)
 
+    def set_mode(self, mode: str, timeout: float | None = 60.0) -> None:
+        """Choose one of `controls.modes` by its id; also while a prompt runs. Raises `AgentFault`, `TimeoutError`."""
+        self.connection.call("session/set_mode", {"sessionId": self.id, "modeId": mode}, timeout)
+        with self.changed:
+            self.controls.mode = mode
+
+    def set_option(self, option: str, value: str | bool, timeout: float | None = 60.0) -> list[dict[str, Any]]:
+        """Set one of `controls.options` by its id, and return all of them as they are then; also while a prompt runs.
+        Raises `AgentFault`, `TimeoutError`."""
+        params = setting(self.id, option, value)
+        self.connection.call("session/set_config_option", params, timeout, self._read_controls)
+        return self.controls.options
+
+    def steer(self, content: Prompt, timeout: float | None = 60.0) -> None:
+        """Give guidance to the prompt that runs, which goes on; the agent takes it in before its next step.
+
+        Raises `AgentFault`: -32600 when no prompt could take it (it was not queued), -32601 for an agent that does
+        not offer this.
+        """
+        self._call_extension("sessionSteer", {"prompt": _blocks(content)}, timeout)
+
+    def reload(self, timeout: float | None = 60.0) -> bool:
+        """Let the agent read its configuration and extensions anew. True: it does so once what runs has ended.
+
+        Raises `AgentFault`: -32603 when that failed and everything stays as it was, -32601 for an agent that does not
+        offer this.
+        """
+        answer = self._call_extension("sessionReloadExtensions", {}, timeout)
+        return isinstance(answer, dict) and answer.get("queued") is True
+
     def close(self, timeout: float | None = 60.0) -> None:
         """Cancel what runs and let the agent free the session; it stays stored. Agents that do not offer
         this just get the cancel. Raises `AgentFault`, `TimeoutError`."""
@@ -104,6 +148,17 @@ class Session:
         if self.connection.offers("session/close"):
             self.connection.call("session/close", {"sessionId": self.id}, timeout)
         self.connection.forget(self)
+
+    def _call_extension(self, name: str, params: dict[str, Any], timeout: float | None) -> Any:
+        method = extension(self.connection.capabilities, name)
+        if method is None:
+            raise AgentFault(METHOD_NOT_FOUND, f"this agent does not offer {name}")
+        return self.connection.call(method, {"sessionId": self.id, **params}, timeout)
+
+    def _read_controls(self, answer: Answer) -> None:
+        if isinstance(answer.result, dict):
+            with self.changed:
+                self.controls.read(answer.result)
 
     # -- for the connection, its callbacks and the turns
 
@@ -123,6 +178,12 @@ class Session:
                 self.connection.driver.notify("session/cancel", {"sessionId": self.id})
         if fresh:
             self.connection.callbacks.withdraw_all(self.id)
+
+    def opened(self, details: dict[str, Any]) -> None:
+        """The answer that opened it is here."""
+        with self.changed:
+            self.details = details
+            self.controls.read(details)
 
     def remove(self, turn: Turn) -> None:
         with self.changed:
@@ -158,6 +219,10 @@ class Session:
             self.plan = update.entries
         elif isinstance(update, UsageUpdate):
             self.usage = update
+        elif isinstance(update, ModeUpdate):
+            self.controls.mode = update.mode
+        elif isinstance(update, OptionsUpdate):
+            self.controls.read(update.raw)
         elif isinstance(update, InfoUpdate) and "title" in update.raw:
             self.title = update.title
 

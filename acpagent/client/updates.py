@@ -133,6 +133,28 @@ class CommandsUpdate(Update):
         return dicts_of(self.raw, "availableCommands")
 
 
+class ModeUpdate(Update):
+    """Another mode is the current one."""
+
+    __slots__ = ()
+    __match_args__ = ("mode",)
+
+    @property
+    def mode(self) -> str:
+        return text_of(self.raw, "currentModeId") or ""
+
+
+class OptionsUpdate(Update):
+    """All options anew, with what they are set to."""
+
+    __slots__ = ()
+    __match_args__ = ("options",)
+
+    @property
+    def options(self) -> list[dict[str, Any]]:
+        return dicts_of(self.raw, "configOptions")
+
+
 class InfoUpdate(Update):
     """The session's title or time changed; what is not named stays, null clears."""
 
@@ -184,6 +206,8 @@ _VIEWS: dict[str, type[Update]] = {
     "tool_call_update": ToolUpdate,
     "plan": PlanUpdate,
     "available_commands_update": CommandsUpdate,
+    "current_mode_update": ModeUpdate,
+    "config_option_update": OptionsUpdate,
     "session_info_update": InfoUpdate,
     "usage_update": UsageUpdate,
 }
