@@ -81,6 +81,8 @@ def check(form: Form, content: Any) -> dict[str, Value]:
             values[one.name] = _value(one, value)
         elif one.required:
             raise ValueError(f"{one.name} was left out")
+        elif one.kind == "multi":  # some clients leave out a list that has nothing in it
+            values[one.name] = _several(one, [])
     return values
 
 
@@ -92,7 +94,7 @@ def _value(one: Field, value: Any) -> Value:
         raise ValueError(f"{one.name} has the wrong type")
     if one.kind == "choice" and value not in {option.id for option in one.options}:
         raise ValueError(f"{one.name} is none of the choices")
-    if one.kind == "integer" and value != int(value):
+    if one.kind == "integer" and isinstance(value, float) and not value.is_integer():
         raise ValueError(f"{one.name} is no whole number")
     if one.kind in ("text", "number", "integer"):
         _bounded(one, len(value) if one.kind == "text" else value)

@@ -18,6 +18,7 @@ from acpagent.toolbox.jobs import JobKill, JobOutput
 from acpagent.toolbox.listing import ListDir
 from acpagent.toolbox.move import MoveFile
 from acpagent.toolbox.multi_edit import MultiEdit
+from acpagent.toolbox.questions import Ask, AskUser
 from acpagent.toolbox.read import ReadFile
 from acpagent.toolbox.search import Grep
 from acpagent.toolbox.shell import Bash
@@ -25,14 +26,20 @@ from acpagent.toolbox.todo import TodoWrite
 from acpagent.toolbox.write import WriteFile
 
 
-def builtin_tools(*, sees_images: bool = False, allow_private: Sequence[str] = ()) -> list[Tool]:
+def builtin_tools(*, sees_images: bool = False, allow_private: Sequence[str] = (), asks: str = "none") -> list[Tool]:
     """New instances of the tools that need nothing but a context. `sees_images` says whether the model does;
-    `allow_private` are hosts in private networks that may be fetched from."""
+    `allow_private` are hosts in private networks that may be fetched from; `asks` is how the host can ask the person,
+    `form`, `choice` or `none`."""
     tools: list[Tool] = [
         ReadFile(), WriteFile(), EditFile(), MultiEdit(), MoveFile(), DeleteFile(), ListDir(), Glob(), Grep(), Bash(),
         JobOutput(), JobKill(), WebFetch(allow_private), TodoWrite(),
     ]  # fmt: skip
+    tools += _ASKING[asks]
     return [*tools, ViewImage()] if sees_images else tools
+
+
+# Never both: a model that has two ways to ask takes the one that this client cannot show.
+_ASKING: Mapping[str, tuple[Tool, ...]] = {"form": (AskUser(),), "choice": (Ask(),), "none": ()}
 
 
 class Registry:

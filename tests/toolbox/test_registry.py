@@ -51,8 +51,14 @@ def test_only_models_that_see_are_offered_to_look():
     assert with_eyes - without == {"view_image"}
 
 
-def test_what_the_model_is_told_is_short_and_closed():
-    specs = Registry(builtin_tools(sees_images=True)).specs()
+def test_a_model_has_one_way_to_ask_at_most():
+    ways = [Registry(builtin_tools(asks=asks)).tools().keys() for asks in ("form", "choice", "none")]
+    assert [names & {"ask_user", "ask"} for names in ways] == [{"ask_user"}, {"ask"}, set()]
+
+
+@pytest.mark.parametrize("asks", ["form", "choice"])
+def test_what_the_model_is_told_is_short_and_closed(asks):
+    specs = Registry(builtin_tools(sees_images=True, asks=asks)).specs()
     told = json.dumps([[spec.name, spec.description, spec.schema] for spec in specs], separators=(",", ":"))
     assert len(told) < 6500
     for spec in specs:
@@ -66,7 +72,8 @@ def test_the_page_tells_of_every_tool_and_its_arguments():
     told = {name: re.findall(r"`(\w+\??)`", arguments) for name, arguments in rows}
     assert told == {
         spec.name: [key if key in spec.schema["required"] else f"{key}?" for key in spec.schema["properties"]]
-        for spec in Registry(builtin_tools(sees_images=True)).specs()
+        for asks in ("form", "choice")
+        for spec in Registry(builtin_tools(sees_images=True, asks=asks)).specs()
     }
 
 

@@ -133,7 +133,7 @@ class _Choices:
         taken: list[Option] = []
         while left := [option for option in field.options if option not in taken]:
             so_far = ", ".join(option.label for option in taken)
-            offered, about = _offered(prefix, left), [field.description]
+            offered, about = _offered(prefix, left), [field.description, "You can choose several, one after another."]
             if taken:
                 name = one_line(f"Done: {so_far}", _OPTION_LETTERS)
                 offered.append({"optionId": _DONE, "name": name, "kind": "allow_once"})
