@@ -16,6 +16,7 @@ from .conversations import Meter
 from .proxy import Proxy
 
 TODO = [{"content": "Do it", "status": "in_progress"}]
+GUIDANCE = ("in capitals", "in small letters")
 SLEEP = calls("bash", command="echo begun; sleep 60")
 TURNS: list[Message] = [
     turn("look around", [{"thought": "Where?"}, *says("I look."), calls("grep", pattern="x"), calls("list_dir")],
@@ -30,6 +31,9 @@ TURNS: list[Message] = [
     turn("stop the talk", [*says("Well, "), {"stall": True}]),
     turn("stop short", [*says("Once upon a ti"), {"finish": "length"}]),
     turn("in the background", calls("bash", command="echo begun", background=True), says("It goes on.")),
+    turn("do it over", [*says("Well."), calls("write_file", path="c.txt", content="c")],
+         [*says("Now "), calls("bash", command="rm -f b.txt")], says("Done.")),
+    turn("write it", calls("write_file", path="b.txt", content="b"), says("Written.")),
     turn("once more", calls("read_file", path="a.txt"), says("The same.")),
 ]  # fmt: skip
 
@@ -45,6 +49,8 @@ def play(scratch: Path, meter: Meter, api: str) -> dict[str, Any]:
             rehearsal.play()
         finally:
             rehearsal.agent.close()
+        last = server.requests[-1].raw
+        assert all(words.encode() in last for words in GUIDANCE), "guidance was lost"
     stops = collections.Counter(rehearsal.stops)
     ends = collections.Counter(call.status for call in rehearsal.calls)
     return {"stops": dict(stops), "calls": dict(ends)}
@@ -66,7 +72,7 @@ class Rehearsal:
         self._session = self.agent.new_session(self._workspace)
 
     def play(self) -> None:
-        for act in (self._work, self._stop, self._come_back):
+        for act in (self._work, self._stop, self._steer, self._control, self._come_back):
             act()
             self._prompt("/help")
 
@@ -83,6 +89,21 @@ class Rehearsal:
     def _stop(self) -> None:
         self._meanwhile("stop the command", self._cancel, kind="tool_call_update", asked=1, stop="cancelled")
         self._meanwhile("stop the talk", self._cancel, kind="agent_message_chunk", stop="cancelled")
+
+    def _steer(self) -> None:
+        self._meanwhile("do it over", lambda: self._guide(GUIDANCE[0]), kind="tool_call")
+        self._meanwhile("do it over", lambda: self._guide(GUIDANCE[1]), kind="agent_message_chunk", asked=1)
+
+    def _control(self) -> None:
+        for mode in ("plan", "goal", "normal"):
+            self._call("session/set_mode", modeId=mode)
+        for approval in ("yolo", "auto", "ask"):
+            self._call("session/set_config_option", configId="tool_approval", value=approval)
+            self._prompt("write it", asks=approval == "ask")
+        assert self._call("_reasonix.io/session/reloadExtensions") == {}
+        self._prompt("once more")
+        self._meanwhile("do it over", self._reload_later, kind="tool_call")
+        self._prompt("once more")
 
     def _come_back(self) -> None:
         """In this process and in another."""
@@ -108,9 +129,20 @@ class Rehearsal:
     def _load(self) -> None:
         self._call("session/load", cwd=str(self._workspace), mcpServers=[])
 
-    def _prompt(self, text: str, *more: Message, answer: str = "once", stop: str = "end_turn") -> None:
+    def _guide(self, text: str) -> None:
+        self._call("_reasonix.io/session/steer", prompt=[{"type": "text", "text": text}])
+
+    def _reload_later(self) -> None:
+        """With a change of approval meanwhile."""
+        assert self._call("_reasonix.io/session/reloadExtensions") == {"queued": True}
+        for approval in ("auto", "ask"):
+            self._call("session/set_config_option", configId="tool_approval", value=approval)
+
+    def _prompt(
+        self, text: str, *more: Message, answer: str = "once", asks: bool = True, stop: str = "end_turn"
+    ) -> None:
         blocks = [{"type": "text", "text": text}, *more]
-        updates, response = self.agent.prompt(self._session, blocks, permission=answer)
+        updates, response = self.agent.prompt(self._session, blocks, permission=answer if asks else None)
         self._note(updates, response, stop)
 
     def _cancel(self) -> None:
