@@ -163,7 +163,9 @@ class Assembly:
             )
         except ConfigError as error:
             raise OurFault(f"the model {model.id} cannot be used: {error.problems[0]}") from None
-        tools = builtin_tools(sees_images=provider.sees_images, allow_private=self._settings.fetch.allow_private)
+        tools = builtin_tools(
+            sees_images=provider.sees_images, allow_private=self._settings.fetch.allow_private, asks=needs.asks
+        )
         return loadout.assemble(model.id, provider, Registry(tools).tools(), SYSTEM_PROMPT)
 
     def _make_gate(self, roots: Roots) -> Gate:
@@ -195,7 +197,13 @@ def _stamp(home: str) -> tuple[int, ...] | None:
 
 def _limits(configured: Settings) -> Limits:
     limits = configured.limits
-    return Limits(limits.turn_requests, limits.command_seconds, limits.output_bytes)
+    return Limits(
+        limits.turn_requests,
+        limits.command_seconds,
+        limits.output_bytes,
+        limits.goal_rounds_without_progress,
+        limits.session_tokens,
+    )
 
 
 def _defaults(configured: Settings, flags: Flags) -> dict[str, str]:
