@@ -5,7 +5,17 @@ Nothing here decides anything. What cannot be read for sure is a doubt, and who 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acpagent.core import shells
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser
+
+LONGEST = 200_000  # characters that are read; longer lines are not
+_KEYWORDS = frozenset({"time", "coproc"})  # bash itself sees to them
 
 Context = str  # "substitution", "function", "loop", "condition", "subshell", "case": what a command stands in
 
@@ -52,13 +62,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A command line. `commands` holds every simple command of every part of it, in the order of the text; `doubts`
-    says, in words for a person, why there may be more to it. `plain`: one command and nothing else."""
+    """A command line. `commands` holds every simple command of every part of it, in the order of the text (those
+    of a substitution before the command that it is in); `doubts` says, in words for a person, why there may be more to it. `plain`: one command and nothing else."""
 
     text: str
     commands: tuple[Command, ...] = ()
     doubts: tuple[str, ...] = ()
-    plain: bool = field(default=False)
+    plain: bool = False
 
     @property
     def argv(self) -> tuple[str, ...] | None:
@@ -67,13 +77,54 @@ class Script:
         if self.doubts or not self.plain or len(self.commands) != 1:
             return None
         [command] = self.commands
-        static = all(word.static for word in command.words)
-        if not static or not command.words or command.assignments or command.redirects or command.background:
+        words = tuple(word.text for word in command.words)
+        if not words or words[0] in _KEYWORDS or command.assignments or command.redirects:
             return None
-        return tuple(word.text for word in command.words)
+        return words if all(word.static for word in command.words) else None
 
 
 def parse(text: str, shell: str | None = None) -> Script:
     """Read a command line. Never raises. `shell` is the path of the shell that will run it, by default the one that
     runs commands here: only bash reads it as it is read here, so any other is a doubt."""
-    return Script(text, (), ("it was not read",))
+    runner = shell or shells.shell()
+    doubts = list(_odd_characters(text))
+    if not shells.is_bash(runner):
+        doubts.append(f"{runner} may read it otherwise than bash")
+    if len(text) > LONGEST:
+        return Script(text, (), (*doubts, "it is too long to be read"))
+    try:
+        commands, unread, plain = _walked(text)
+    except RecursionError:
+        commands, unread, plain = (), ("too many constructs inside one another",), False
+    return Script(text, commands, tuple(dict.fromkeys((*doubts, *unread))), plain)
+
+
+def _walked(text: str) -> tuple[tuple[Command, ...], tuple[str, ...], bool]:
+    """The commands of a line, the doubts, and whether it is one command and nothing else."""
+    from acpagent.core.shelltree import Flow, Walk  # the grammar is slow to load
+
+    source = text.encode("utf-8", "replace")
+    root = _parser().parse(source).root_node
+    walk = Walk(source.decode("latin-1"))
+    outside = walk.text[: root.start_byte] + walk.text[root.end_byte :]
+    if root.has_error or outside.replace("\\\n", "").strip(" \t\n"):
+        walk.doubt("it is no complete command")
+    walk.statement(root, Flow())
+    plain = root.type == "program" and [child.type for child in root.children] == ["command"]
+    return tuple(walk.commands), tuple(walk.doubts), plain
+
+
+def _parser() -> Parser:
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def _odd_characters(text: str) -> Iterator[str]:
+    if "\0" in text:
+        yield "it has a NUL character"
+    if "\r" in text:
+        yield "it has a carriage return"
+    if any(not char.isprintable() for char in set(text) - set("\0\r\n\t")):
+        yield "it has characters that do not show"
