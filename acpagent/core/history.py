@@ -142,6 +142,21 @@ class Permitted:
     waited_ms: int = 0
 
 
+# `brief`: nothing may change until the objective brief is accepted. The last three are ends.
+GoalPhase = Literal["brief", "working", "complete", "blocked", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class GoalSet:
+    """How the session's goal stands from here on. `objective`: in the person's words; `rounds` of work begun so far."""
+
+    turn_id: str
+    goal_id: str
+    objective: str
+    phase: GoalPhase
+    rounds: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Tombstone:
     """The turn named leaves no trace in what the model reads."""
@@ -162,6 +177,7 @@ Entry = (
     | TurnClosed
     | Told
     | Permitted
+    | GoalSet
     | Tombstone
 )
 
@@ -222,6 +238,7 @@ def _reader(kind: type[Any], *names: str) -> Any:
 _CALL = ("call_id", "provider_id", "name", "arguments", "round")
 _USAGE = ("used", "size", "cost", "currency")
 _TOLD = ("level", "code", "params", "message_id")
+_GOAL = ("goal_id", "objective", "phase", "rounds")
 _SAID = ("message_id", "role", "text")
 _PERMITTED = ("call_id", "tool", "subject", "outcome", "argv", "rule", "reason", "waited_ms")
 
@@ -251,6 +268,7 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
     ),
     "told": (Told, _fields(*_TOLD), _read_told),
     "permitted": (Permitted, _fields(*_PERMITTED), _read_permitted),
+    "goal": (GoalSet, _fields(*_GOAL), _reader(GoalSet, *_GOAL)),
     "tombstone": (Tombstone, _fields(), _reader(Tombstone)),
 }
 _KIND_OF = {codec[0]: kind for kind, codec in _CODECS.items()}

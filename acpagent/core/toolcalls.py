@@ -123,6 +123,19 @@ class ToolRefusal(Exception):
     """A call that cannot be: bad arguments, a missing file, a stale base. The text is told to the model."""
 
 
+@dataclass(frozen=True, slots=True)
+class GoalReport:
+    """What the model says of the session's goal; `note` is what it does next, did, or is blocked by."""
+
+    status: Literal["continue", "complete", "blocked"]
+    note: str
+
+
+def no_goal(report: GoalReport) -> str:
+    """Takes reports where no goal can be."""
+    raise ToolRefusal("There is no goal.")
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a tool may use while it prepares or applies one call; made new for each call.
@@ -132,6 +145,7 @@ class ToolContext:
     file. `seen` is what the call knows of files it looked at, by path, from `prepare` to `apply`. `jobs` are the
     session's background jobs. `judge` says what the gate says (allow, ask, deny) of one more effect that the
     call came upon. `question` asks the person, and takes as long as they do; raises `Cancelled`.
+    `report_goal` takes what the model says of the session's goal and gives the answer; it raises `ToolRefusal`.
     """
 
     roots: Roots
@@ -148,6 +162,7 @@ class ToolContext:
     jobs: Jobs | None = None
     judge: Callable[[Effect], str] = lambda effect: "ask"
     question: Callable[[Form], Answer] | None = None
+    report_goal: Callable[[GoalReport], str] = no_goal
 
 
 class Tool(Protocol):

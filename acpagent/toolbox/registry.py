@@ -13,6 +13,7 @@ from acpagent.toolbox.delete import DeleteFile
 from acpagent.toolbox.edit import EditFile
 from acpagent.toolbox.fetch import WebFetch
 from acpagent.toolbox.find import Glob
+from acpagent.toolbox.goal import UpdateGoal
 from acpagent.toolbox.image import ViewImage
 from acpagent.toolbox.jobs import JobKill, JobOutput
 from acpagent.toolbox.listing import ListDir
@@ -32,7 +33,7 @@ def builtin_tools(*, sees_images: bool = False, allow_private: Sequence[str] = (
     `form`, `choice` or `none`."""
     tools: list[Tool] = [
         ReadFile(), WriteFile(), EditFile(), MultiEdit(), MoveFile(), DeleteFile(), ListDir(), Glob(), Grep(), Bash(),
-        JobOutput(), JobKill(), WebFetch(allow_private), TodoWrite(),
+        JobOutput(), JobKill(), WebFetch(allow_private), TodoWrite(), UpdateGoal(),
     ]  # fmt: skip
     tools += _ASKING[asks]
     return [*tools, ViewImage()] if sees_images else tools

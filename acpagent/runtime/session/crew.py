@@ -104,6 +104,8 @@ class SessionCrew:
         keep = self._keep()
         keep.controls.update(changed)
         keep.gate.approval = keep.controls["tool_approval"]
+        if "mode" in changed:
+            keep.mode_was_set()
 
     def _answer_adjusted(self, announce: bool, reply: Reply | None, error: BaseException | None) -> None:
         controls = self.controls(self._session.machine.record.requested())

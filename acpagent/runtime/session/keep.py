@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acpagent.core.history import Entry
+from acpagent.core.history import Entry, GoalSet
 from acpagent.core.jobs import Jobs
 from acpagent.core.paths import Roots
 from acpagent.runtime.session.loadout import AXES, CONTROLS, Loadout
 from acpagent.runtime.session.services import SessionGate
 from acpagent.runtime.turn.conversation import Conversation
+from acpagent.runtime.turn.goal import Goals
 from acpagent.runtime.turn.journal import Journal
+from acpagent.runtime.turn.mode import ToldMode, read_only
 from acpagent.store import entries, sessions
 from acpagent.store.database import Store, Write, together
 from acpagent.store.faults import StoreFault
@@ -69,8 +71,8 @@ class RowWriter:
 
 @dataclass(slots=True)
 class Keep:
-    """Made by the opening. Touched by the session worker alone, except `loadout` and `controls`, which change
-    under the session lock, and `jobs`, which look after themselves."""
+    """Made by the opening. Touched by the session worker alone, except `loadout`, `controls` and the goal, which
+    change under the session lock, and `jobs`, which look after themselves. `tokens`: used by the session in all."""
 
     writer: RowWriter
     roots: Roots
@@ -80,8 +82,11 @@ class Keep:
     journal: Journal
     controls: dict[str, str]
     cost: float | None = None
+    tokens: int = 0
     spoken: bool = False
     jobs: Jobs = field(default_factory=Jobs)
+    goals: Goals = field(default_factory=Goals)
+    told_mode: ToldMode = field(default_factory=ToldMode)
 
     def save(self, axes: Mapping[str, str], then: Callable[[BaseException | None], None] = lambda error: None) -> None:
         """Store the axes beside the controls; `then` as with `RowWriter.set_settings`."""
@@ -93,9 +98,27 @@ class Keep:
         return self.writer.row
 
     def record(self, entry: Entry) -> None:
-        """An entry happened: the model's view and the store both learn of it."""
-        self.conversation.feed((entry,))
+        """An entry happened: what is kept in memory and the store both learn of it."""
+        self.learn((entry,))
         self.journal.add(entry)
+        if isinstance(entry, GoalSet):
+            self.set_barrier()
+
+    def learn(self, past: Sequence[Entry]) -> None:
+        """What happened is known to the model's view and to those who follow goal and mode."""
+        for fold in (self.conversation, self.goals, self.told_mode):
+            fold.feed(past)
+
+    def mode_was_set(self) -> None:
+        """The person set the mode, perhaps to what it was: a goal may end by it. Under the session lock."""
+        ended = self.goals.follow(self.controls["mode"])
+        if ended is not None:
+            self.journal.add(ended)
+        self.set_barrier()
+
+    def set_barrier(self) -> None:
+        """Let nothing change while the mode says so."""
+        self.gate.read_only = read_only(self.controls["mode"], self.goals.current)
 
 
 def settings_of(axes: Mapping[str, str], controls: Mapping[str, str]) -> dict[str, str]:

@@ -65,11 +65,12 @@ class Opener:
             keep = self._keep(replace(row, settings=settings), loadout, settings, stored=True)
             services.store.submit(sessions.set_directories(row.id, opening.directories))
             mended = replay.mend(past)
-            keep.conversation.feed(past)
+            keep.learn(past)
             for entry in mended:
                 keep.record(entry)
             keep.spoken = bool(keep.conversation.messages())
-            keep.cost = last_cost(past)
+            keep.cost, keep.tokens = last_cost(past), tokens_of(past)
+            keep.set_barrier()
         except BaseException:
             services.leases.release(self.session_id)
             raise
@@ -96,7 +97,9 @@ class Opener:
         writer = RowWriter(self.services.store, row, stored)
         journal = Journal(writer.submit, self.wake)
         controls = {name: settings[name] for name in CONTROLS if name in settings}
-        return Keep(writer, roots, gate, loadout, Conversation(loadout.provider), journal, controls)
+        keep = Keep(writer, roots, gate, loadout, Conversation(loadout.provider), journal, controls)
+        keep.set_barrier()
+        return keep
 
 
 def show(host: Host, past: list[Entry], scope: Scope) -> None:
@@ -117,6 +120,11 @@ def last_cost(past: list[Entry]) -> float | None:
     """What the session had cost when it was last used."""
     costs = [entry.cost for entry in past if isinstance(entry, UsageSet) and entry.cost is not None]
     return costs[-1] if costs else None
+
+
+def tokens_of(past: list[Entry]) -> int:
+    """What the session has used in all its model calls."""
+    return sum(entry.used for entry in past if isinstance(entry, UsageSet))
 
 
 def preface(cwd: str) -> str:

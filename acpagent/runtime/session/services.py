@@ -21,6 +21,7 @@ class SessionGate(Gate, Protocol):
 
     approval: Any
     roots: Roots
+    read_only: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,14 @@ Observer = Callable[[str, str, str], None]
 
 @dataclass(slots=True)
 class Limits:
-    """Bounds of one session's work: seconds, bytes, model calls."""
+    """Bounds of one session's work: seconds, bytes, model calls, and for goals rounds without progress and tokens of
+    the session (None: no bound)."""
 
     turn_requests: int
     command_seconds: float
     output_bytes: int
+    goal_rounds: int
+    session_tokens: int | None
 
 
 @dataclass(slots=True)

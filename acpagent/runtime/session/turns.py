@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Chunk, TitleChanged, TurnEnded, TurnStarted
@@ -17,9 +17,13 @@ from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.opening import preface
 from acpagent.runtime.session.services import CommandDesk, LocalAnswer, Services
 from acpagent.runtime.session.works import Turn, TurnOutcome
-from acpagent.runtime.turn import attached
+from acpagent.runtime.turn import attached, mode
+from acpagent.runtime.turn.hostcall import HostCalls
 from acpagent.runtime.turn.loop import Ended, Spending, Steering, TurnLoop
+from acpagent.runtime.turn.mode import Mode
+from acpagent.runtime.turn.plan import PlanApproval
 from acpagent.runtime.turn.prompt import PromptReader
+from acpagent.runtime.turn.pursuit import Bounds, Pursuit, Spent
 from acpagent.runtime.turn.speaker import Speaker, new_id
 from acpagent.runtime.turn.stop import STOPS, leaves_no_trace
 from acpagent.runtime.turn.toolrun import Desk, ToolRunner
@@ -72,44 +76,71 @@ class TurnRunner:
         return ended, TurnClosed(turn_id, STOPS[ended.end], Spending().turn)
 
     def _converse(self, turn_id: str, turn: Turn) -> tuple[Ended, TurnClosed]:
-        spending = Spending(self.keep.cost)
-        loop = self._loop(turn_id, turn, spending)
+        spending = Spending(self.keep.cost, self.keep.tokens)
+        speaker = Speaker(turn_id, self.host.emit, self.keep.record)
+        pursuit = self._pursuit(turn_id, turn, speaker, spending)
+        loop = self._loop(turn_id, turn, speaker, spending, pursuit)
         try:
             ended = loop.run(turn.request.blocks)
         except Exception as error:  # our own mistake: the turn still ends in good order
             self.services.report("a turn", error)
             ended = Ended("finished", OurFault(f"internal error ({type(error).__name__})"))
+        pursuit.close(ended.end, ended.fault)
         closed = loop.close(ended, _seal(turn))
-        self.keep.cost = spending.cost
+        self.keep.cost, self.keep.tokens = spending.cost, spending.tokens
         self.keep.spoken = self.keep.spoken or not leaves_no_trace(closed.stop, ended.fault)
         self.services.credentials.rejected = ended.fault is not None and ended.fault.code == codes.AUTH_REQUIRED
         return ended, closed
 
-    def _loop(self, turn_id: str, turn: Turn, spending: Spending) -> TurnLoop:
-        keep, loadout, host = self.keep, self.keep.loadout, self.host
-        speaker = Speaker(turn_id, host.emit, keep.record)
+    def _pursuit(self, turn_id: str, turn: Turn, speaker: Speaker, spending: Spending) -> Pursuit:
+        keep, limits = self.keep, self.services.limits
+        return Pursuit(
+            turn_id=turn_id,
+            goals=keep.goals,
+            mode=Mode(turn.scope.lock, lambda: keep.controls["mode"], lambda value: self.set_controls({"mode": value})),
+            approval=lambda: keep.controls["tool_approval"],
+            calls=HostCalls(turn_id, turn.scope, self.host, keep.record),
+            record=keep.record,
+            tell=speaker.tell,
+            spent=lambda: Spent(spending.calls, spending.tokens),
+            bounds=Bounds(limits.turn_requests, limits.goal_rounds, limits.session_tokens),
+        )
+
+    def _reader(self, blocks: tuple[Block, ...], pursuit: Pursuit) -> PromptReader:
+        """Reads the prompt, and has the facts of the day and the marker of the mode before it."""
+        keep = self.keep
         facts = ["" if keep.spoken else preface(keep.row.cwd), jobs.news(keep.jobs)]
-        first_words = "\n".join(fact for fact in facts if fact)
+        marker, news = pursuit.begin(_words(blocks))
+        marker = marker or mode.marker(keep.controls["mode"], keep.told_mode.mode)
+        first_words = "\n\n".join(part for part in ("\n".join(fact for fact in facts if fact), marker) if part)
         open_text = attached.opener(lambda scope: self._context(scope, LiveOutput()))
-        reader = PromptReader(keep.roots, loadout.provider.sees_images, open_text, first_words)
+        return PromptReader(keep.roots, keep.loadout.provider.sees_images, open_text, first_words, news)
+
+    def _loop(self, turn_id: str, turn: Turn, speaker: Speaker, spending: Spending, pursuit: Pursuit) -> TurnLoop:
+        keep, loadout = self.keep, self.keep.loadout
         return TurnLoop(
             turn_id=turn_id,
             scope=turn.scope,
-            host=host,
+            host=self.host,
             conversation=keep.conversation,
             record=keep.record,
             provider=loadout.provider,
             prefix=(loadout.system, loadout.tool_list),
-            tools=ToolRunner(self._desk(turn_id, turn.scope, speaker)),
+            tools=ToolRunner(self._desk(turn_id, turn.scope, speaker, pursuit)),
             speaker=speaker,
-            reader=reader,
+            reader=self._reader(turn.request.blocks, pursuit),
             steering=Steering(turn.take, turn.take_or_seal),
             spending=spending,
             limit=self.services.limits.turn_requests,
+            follow_ups=(PlanApproval(pursuit.mode, pursuit.calls, speaker.tell), pursuit),
         )
 
-    def _desk(self, turn_id: str, scope: Scope, speaker: Speaker) -> Desk:
+    def _desk(self, turn_id: str, scope: Scope, speaker: Speaker, pursuit: Pursuit) -> Desk:
         keep = self.keep
+
+        def make_context(scope: Scope, live: LiveOutput) -> ToolContext:
+            return replace(self._context(scope, live), report_goal=pursuit.report)
+
         return Desk(
             turn_id=turn_id,
             scope=scope,
@@ -117,7 +148,7 @@ class TurnRunner:
             gate=keep.gate,
             find_tool=keep.loadout.tools.get,
             tools=keep.loadout.tools.keys(),
-            make_context=self._context,
+            make_context=make_context,
             record=keep.record,
             emit=self.host.emit,
             tell=speaker.tell,
@@ -160,6 +191,11 @@ def _seal(turn: Turn) -> list[tuple[Block, ...]]:
         left = turn.take()
         turn.sealed = True
         return left
+
+
+def _words(blocks: tuple[Block, ...]) -> str:
+    """What the person wrote, attachments aside."""
+    return "\n\n".join(block.text for block in blocks if isinstance(block, Text)) or "(see what is attached)"
 
 
 def _title(blocks: tuple[Block, ...]) -> str:

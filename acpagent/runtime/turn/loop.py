@@ -36,10 +36,12 @@ class Steering:
 
 @dataclass(slots=True)
 class Spending:
-    """What a session has used so far."""
+    """What a session has used so far: `cost` and `tokens` in all, `turn` and `calls` (of the model) in this prompt."""
 
     cost: float | None = None
+    tokens: int = 0
     turn: Usage = field(default_factory=Usage)
+    calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,8 @@ class TurnLoop:
         if cost is not None:
             spending.cost = (spending.cost or 0.0) + cost
         used = usage.input + usage.output
+        spending.calls += 1
+        spending.tokens += used
         size, estimated = provider.context_window, report.estimated
         self._record(UsageSet(self._turn_id, used, size, spending.cost, provider.currency, estimated))
         self.emit(UsageChanged(used, size, spending.cost, provider.currency, estimated))

@@ -30,18 +30,27 @@ class Heard:
 class PromptReader:
     """Reads prompts of one session. `open_text` gives the text of a file that was checked to lie inside the roots."""
 
-    def __init__(self, roots: Roots, sees_images: bool, open_text: OpenText, preface: str = "") -> None:
+    def __init__(
+        self,
+        roots: Roots,
+        sees_images: bool,
+        open_text: OpenText,
+        preface: str = "",
+        news: tuple[Notice, ...] = (),
+    ) -> None:
+        """`preface` is for the model and comes before its first words, `news` for the person and comes with them."""
         self._roots = roots
         self._sees_images = sees_images
         self._open_text = open_text
         self._preface = preface
+        self._news = news
         self._notices: list[Notice] = []
 
     def read(self, blocks: Sequence[Block], scope: Scope) -> Heard:
         """The blocks in their order (TURN-14); the facts of the day come before the session's first words."""
-        self._notices = []
+        self._notices = list(self._news)
         parts = [self._preface] if self._preface else []
-        self._preface = ""
+        self._preface, self._news = "", ()
         for block in blocks:
             parts.append(self._spell(block, scope))
             if isinstance(block, Text):
