@@ -15,6 +15,8 @@ MOVES = {
     "failed": set(),
 }
 FINAL = ("completed", "failed")
+# What the answer to a load or resume says.
+OPENED = {"modes", "configOptions"}
 
 
 @dataclass

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.acp.conftest import Stage
+from tests.acp.seen import OPENED
 from tests.agent import Message, text_in, updates_in
 from tests.conftest import Home, StartAgent
 from tests.model_server import Raw, Request
@@ -263,8 +264,15 @@ def test_CAN_17_SESS_17_a_session_that_is_no_longer_wanted(stage: Stage, tmp_pat
     assert not list((stage.home.path / "locks").glob("*"))[1:]  # one owner, whatever it let go of
 
 
-def test_SESS_18_SESS_19_no_modes_and_options_are_promised(stage: Stage) -> None:
-    assert stage.agent.call("session/new", place(stage.workspace)).keys() == {"sessionId"}
+def test_SESS_18_SESS_19_the_current_mode_and_values_are_among_those_listed(stage: Stage) -> None:
+    opened = stage.agent.call("session/new", place(stage.workspace))
+    modes = [mode["id"] for mode in opened["modes"]["availableModes"]]
+    assert opened["modes"]["currentModeId"] in modes
+    assert len(set(modes)) == len(modes) == 3
+    for option in opened["configOptions"]:
+        values = [value["value"] for value in option["options"]]
+        assert option["currentValue"] in values
+        assert len(set(values)) == len(values)
 
 
 def test_SESS_20_a_session_opens_quickly_without_the_models_server(
@@ -293,7 +301,7 @@ def test_SESS_21_sessions_without_a_prompt_leave_nothing_behind(agent: StartAgen
     one.call("session/delete", {"sessionId": deleted})
     one.notify("session/cancel", {"sessionId": cancelled})
     assert listed(one) == {quiet, cancelled}
-    assert one.call("session/load", place(workspace, sessionId=quiet)) == {}
+    assert set(one.call("session/load", place(workspace, sessionId=quiet))) == OPENED
     assert text_in(one.prompt(quiet, "hi")[0]) == "Hello."
     assert listed(other) == {quiet}
     one.close()
