@@ -9,52 +9,57 @@ from acpagent.runtime.evidence.checks import Check, recognise
 
 KINDS = {
     "test": """
-        pytest | pytest -q tests/test_x.py | .venv/bin/pytest -x | python -m pytest | python3.11 -W error -m pytest -q
-        python -m unittest discover | uv run pytest | uv run --with x --group dev pytest -q | poetry run pytest
-        poetry run python -m pytest | coverage run -m pytest | coverage run --source src -m pytest | pipenv run tox -e py311
-        env CI=1 pytest | CI=1 pytest | timeout 60 pytest | timeout -k 5 1m python -m pytest | time pytest | nice -n 5 pytest
-        cd web && npm test | npm run test:unit | npm t | npm --prefix web test | npm test -- --runInBand | pnpm -r test
-        pnpm --filter web test | pnpm vitest run | yarn test | yarn jest src | yarn run test | bun test | bun run test
-        npx jest | npx --yes vitest run | npx playwright test | cargo test | cargo +nightly test | cargo nextest run
-        cargo --color always test --workspace | go test ./... | go -C sub test ./... | make test | make -C sub -j 4 check
-        make lint test | gmake test | tox | nox -s tests | ./gradlew test | gradle :app:test --info | ./mvnw -q verify
-        mvn test | dotnet test | ctest --output-on-failure | bundle exec rspec | vendor/bin/phpunit | php artisan test
-        rake test | just test | python manage.py test app | python tools/dev.py test | ./test.sh | bash scripts/test.sh
+        pytest | pytest -q tests/test_x.py | .venv/bin/pytest -x | python -m pytest
+        python3.11 -W error -m pytest -q | python -m unittest discover | uv run pytest
+        uv run --with x --group dev pytest -q | poetry run pytest | poetry run python -m pytest
+        coverage run -m pytest | coverage run --source src -m pytest | pipenv run tox -e py311 | env CI=1 pytest
+        CI=1 pytest | timeout 60 pytest | timeout -k 5 1m python -m pytest | time pytest | nice -n 5 pytest
+        cd web && npm test | npm run test:unit | npm t | npm --prefix web test | npm test -- --runInBand
+        pnpm -r test | pnpm --filter web test | pnpm vitest run | yarn test | yarn jest src | yarn run test
+        bun test | bun run test | npx jest | npx --yes vitest run | npx playwright test | cargo test
+        cargo +nightly test | cargo nextest run | cargo --color always test --workspace | go test ./...
+        go -C sub test ./... | make test | make -C sub -j 4 check | make lint test | gmake test | tox | nox -s tests
+        ./gradlew test | gradle :app:test --info | ./mvnw -q verify | mvn test | dotnet test
+        ctest --output-on-failure | bundle exec rspec | vendor/bin/phpunit | php artisan test | rake test
+        just test | python manage.py test app | python tools/dev.py test | ./test.sh | bash scripts/test.sh
         ./run_tests.py | node --test | deno test -A | mix test | zig build test | swift test | bash -c "pytest -q"
         sh -ec "cd x && pytest" | (cd sub && pytest) | set -o pipefail; pytest \\| tee log | pytest && echo fine
-        set -euo pipefail; pytest \\| tail; echo fine | cd sub; pytest | pytest -q 2>&1 | pytest > out.txt | pytest -n 4
-        conda run -n env pytest | exec pytest | hatch test | python test_thing.py
+        set -euo pipefail; pytest \\| tail; echo fine | cd sub; pytest | pytest -q 2>&1 | pytest > out.txt
+        pytest -n 4 | conda run -n env pytest | exec pytest | hatch test | python test_thing.py
         """,
     "lint": """
-        ruff check . | python -m ruff check | ruff format --check . | black --check src | flake8 | eslint . | npx eslint src
-        yarn eslint . | npm run lint | pnpm lint:js | cargo clippy -- -D warnings | cargo fmt --check | go vet ./...
-        golangci-lint run | pre-commit run --all-files | make lint | shellcheck x.sh | bash -n x.sh | prettier --check .
-        rubocop | terraform validate
+        ruff check . | python -m ruff check | ruff format --check . | black --check src | flake8 | eslint .
+        npx eslint src | yarn eslint . | npm run lint | pnpm lint:js | cargo clippy -- -D warnings
+        cargo fmt --check | go vet ./... | golangci-lint run | pre-commit run --all-files | make lint
+        shellcheck x.sh | bash -n x.sh | prettier --check . | rubocop | terraform validate
         """,
     "types": """
-        mypy | mypy src | python -m mypy -p x | uv run mypy | pyright | npx tsc --noEmit | tsc -p . | npm run typecheck
-        yarn type-check | cargo check --all-targets | make typecheck | vendor/bin/phpstan analyse
+        mypy | mypy src | python -m mypy -p x | uv run mypy | pyright | npx tsc --noEmit | tsc -p .
+        npm run typecheck | yarn type-check | cargo check --all-targets | make typecheck
+        vendor/bin/phpstan analyse
         """,
     "build": """
-        cargo build --release | go build ./... | make | make -j8 | make all | npm run build | yarn build:prod | tox -e build
-        cmake --build out | ninja -C out | mvn -B package | ./gradlew assemble | dotnet build | python -m build
-        python -m compileall src | docker build . | javac A.java
+        cargo build --release | go build ./... | make | make -j8 | make all | npm run build | yarn build:prod
+        tox -e build | cmake --build out | ninja -C out | mvn -B package | ./gradlew assemble | dotnet build
+        python -m build | python -m compileall src | docker build . | javac A.java
         """,
 }
 NOTHING = """
     ls | cat tests/test_x.py | echo pytest | grep -r pytest . | git test | pip install pytest | npm install | npm ci
-    npm install test | npm run dev | npm run | npm start | cargo run | cargo add test | go run ./test | go mod tidy | git commit -m test
-    python -c "import pytest" | python gen.py | node server.js | pytest --help | pytest --version | pytest --collect-only
-    pytest --co -q | cargo test --no-run | cargo help test | make -n test | make clean | make clean FOO=test | make install
-    ruff format . | ruff check --fix | eslint --fix . | black . | prettier --write . | which pytest | type pytest
-    gradle clean | mvn clean | mvn -v | gradle -x test dependencies | tox -l | rake -T | docker run test | sudo | true
-    man pytest | "pytest is great" | $RUNNER test | vim tests | timeout 60 | env | uv sync | npx cowsay test | ctest -N
+    npm install test | npm run dev | npm run | npm start | cargo run | cargo add test | go run ./test | go mod tidy
+    git commit -m test | python -c "import pytest" | python gen.py | node server.js | pytest --help
+    pytest --version | pytest --collect-only | pytest --co -q | cargo test --no-run | cargo help test | make -n test
+    make clean | make clean FOO=test | make install | ruff format . | ruff check --fix | eslint --fix . | black .
+    prettier --write . | which pytest | type pytest | gradle clean | mvn clean | mvn -v
+    gradle -x test dependencies | tox -l | rake -T | docker run test | sudo | true | man pytest | "pytest is great"
+    $RUNNER test | vim tests | timeout 60 | env | uv sync | npx cowsay test | ctest -N
     """
 MASKED = """
-    pytest \\|\\| true | pytest; true | pytest; echo $? | pytest ; exit 0 | pytest \\| tail | pytest 2>&1 \\| head -5 | pytest &
-    pytest \\| tee log && echo | ! pytest | false \\|\\| pytest | if pytest; then echo; fi | while pytest; do break; done
-    echo $(pytest) | f() { pytest; }; f | pytest() { true; }; pytest | trap "exit 0" EXIT; pytest | pylint --exit-zero x
-    npm test --if-present | jest --passWithNoTests | mvn verify -DskipTests | make -i test | case x in x) pytest;; esac
+    pytest \\|\\| true | pytest; true | pytest; echo $? | pytest ; exit 0 | pytest \\| tail
+    pytest 2>&1 \\| head -5 | pytest & | pytest \\| tee log && echo | ! pytest | false \\|\\| pytest
+    if pytest; then echo; fi | while pytest; do break; done | echo $(pytest) | f() { pytest; }; f
+    pytest() { true; }; pytest | trap "exit 0" EXIT; pytest | pylint --exit-zero x | npm test --if-present
+    jest --passWithNoTests | mvn verify -DskipTests | make -i test | case x in x) pytest;; esac
     bash -c "pytest; true" | bash -c "pytest" \\| tail | pytest \\|& cat | pytest "unclosed | set +e; pytest; echo
     """
 
