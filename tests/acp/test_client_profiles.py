@@ -120,7 +120,7 @@ def test_zed_sets_what_was_set_yesterday_and_offers_terminals_to_sign_in(scripte
         methods = {method["id"]: method for method in client.greeting["authMethods"]}
         assert [method.get("type", "agent") for method in methods.values()] == ["agent", "terminal"]
         session = client.new(here)
-        assert [error["code"] for error in client.refusals] == [-32601] * 3
+        assert [error["code"] for error in client.refusals] == [-32602] * 3
         hello(client, session, here)
         listed = client.agent.call("session/list", {"cwd": str(here)})["sessions"]
         assert [entry["sessionId"] for entry in listed] == [session]
@@ -203,7 +203,7 @@ def test_marimo_waits_for_nothing(scripted: Home, here: Path) -> None:
         session = client.new(here)
         refused = [client.agent.response(request["id"])["error"] for request in (client.forgotten, client.early)]
         assert [error["code"] for error in refused] == [-32002, -32002]
-        assert client.set_model["code"] == -32601
+        assert client.set_model["code"] == -32602
         answered = [message["id"] for message in client.agent.messages if "id" in message]
         assert answered[0] == client.greeted
         hello(client, session, here)

@@ -144,7 +144,7 @@ def test_EXT_06_what_the_schema_calls_our_updates(everything: list[Message]) -> 
     assert all(bundle().check_params("client", "session/update", params) == [] for params in updates)
 
 
-@pytest.mark.parametrize("method", ["_acpagent/nothing", "_reasonix.io/session/steer", "_x", "_"])
+@pytest.mark.parametrize("method", ["_acpagent/nothing", "_reasonix.io/session/inbox", "_x", "_"])
 def test_EXT_04_requests_of_others_extensions_are_unknown_and_notifications_ignored(one: Served, method: str) -> None:
     assert one.agent.fail(method, {"anything": 1})["code"] == -32601
     one.agent.notify(method, {"anything": 1})

@@ -65,9 +65,7 @@ ADVERTISED: list[tuple[str, Message]] = [
     ("logout", {}),
 ]
 NOT_ADVERTISED = (
-    "session/set_mode",  # no modes are offered
-    "session/set_config_option",
-    "session/set_model",
+    "session/steer",  # the extension has its own name
     "session/fork",
     "session/archive",
     "session/set_title",
@@ -89,7 +87,7 @@ def test_INIT_06_what_is_advertised_is_there_and_nothing_else(stage: Stage) -> N
     stage.agent.call("authenticate", {"methodId": "stored-credentials"})
     session = stage.new()
     for method in NOT_ADVERTISED:
-        assert stage.agent.fail(method, {"sessionId": session, "modeId": "plan"})["code"] == -32601
+        assert stage.agent.fail(method, {"sessionId": session})["code"] == -32601
 
 
 def test_INIT_06_the_prompt_capabilities_are_true(stage: Stage) -> None:

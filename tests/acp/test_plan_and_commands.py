@@ -183,12 +183,3 @@ def test_CMD_07_what_a_command_said_is_replayed(one: Served) -> None:
     replayed = load(one, session)
     assert text_in(replayed) == said
     assert text_in(replayed, "user_message_chunk") == "/help"
-
-
-def test_MODE_06_what_this_build_does_not_offer_is_an_unknown_method(one: Served) -> None:
-    session = one.new()
-    for method, params in (
-        ("session/set_mode", {"sessionId": session, "modeId": "plan"}),
-        ("session/set_config_option", {"sessionId": session, "configId": "mode", "value": "plan"}),
-    ):
-        assert one.agent.fail(method, params)["code"] == -32601
