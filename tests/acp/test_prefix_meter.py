@@ -39,6 +39,6 @@ def test_every_request_of_a_long_session_extends_the_one_before(api: str) -> Non
 
 def test_what_the_session_was_made_of() -> None:
     happened = rehearsed(APIS[0])["happened"]
-    assert rehearsed(APIS[0])["requests"] == 42
-    assert happened["stops"] == {"end_turn": 21, "max_tokens": 1, "cancelled": 2}
-    assert happened["calls"] == {"completed": 19, "failed": 6}
+    assert rehearsed(APIS[0])["requests"] == 58
+    assert happened["stops"] == {"end_turn": 26, "max_tokens": 1, "cancelled": 2}
+    assert happened["calls"] == {"completed": 28, "failed": 10}

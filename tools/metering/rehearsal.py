@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from .proxy import Proxy
 TODO = [{"content": "Do it", "status": "in_progress"}]
 GUIDANCE = ("in capitals", "in small letters")
 SLEEP = calls("bash", command="echo begun; sleep 60")
+QUESTION = {"header": "Colour", "question": "Which?", "options": [{"label": "red"}, {"label": "blue"}]}
 TURNS: list[Message] = [
     turn("look around", [{"thought": "Where?"}, *says("I look."), calls("grep", pattern="x"), calls("list_dir")],
          [calls("read_file", path="a.txt"), calls("todo_write", todos=TODO)], says("Seen.")),
@@ -34,6 +36,13 @@ TURNS: list[Message] = [
     turn("do it over", [*says("Well."), calls("write_file", path="c.txt", content="c")],
          [*says("Now "), calls("bash", command="rm -f b.txt")], says("Done.")),
     turn("write it", calls("write_file", path="b.txt", content="b"), says("Written.")),
+    turn("plan it", [*says("No plan yet. "), calls("write_file", path="p.txt", content="p")],
+         says("The plan: write p.txt."), calls("write_file", path="p.txt", content="p"), says("Carried out.")),
+    turn("ask me", calls("ask", questions=[QUESTION, QUESTION]), says("So be it.")),
+    turn("reach it\\Z", [*says("A look. "), calls("list_dir")], says("The brief."),
+         [calls("write_file", path="g.txt", content="g"), calls("todo_write", todos=TODO)], says("Half."),
+         calls("update_goal", status="complete", note="done"), says("Not yet."),
+         [calls("todo_write", todos=[]), calls("update_goal", status="complete", note="done")], says("Reached.")),
     turn("once more", calls("read_file", path="a.txt"), says("The same.")),
 ]  # fmt: skip
 
@@ -56,6 +65,12 @@ def play(scratch: Path, meter: Meter, api: str) -> dict[str, Any]:
     return {"stops": dict(stops), "calls": dict(ends)}
 
 
+def _decide(answer: str, question: Message) -> str:
+    """That answer, or the first one where it is none of the options."""
+    offered = [str(option["optionId"]) for option in question["params"]["options"]]
+    return answer if answer in offered else offered[0]
+
+
 class Rehearsal:
     """One session of one agent, then of another. `calls` and `stops` are what came of its turns."""
 
@@ -72,7 +87,7 @@ class Rehearsal:
         self._session = self.agent.new_session(self._workspace)
 
     def play(self) -> None:
-        for act in (self._work, self._stop, self._steer, self._control, self._come_back):
+        for act in (self._work, self._stop, self._steer, self._control, self._pursue, self._come_back):
             act()
             self._prompt("/help")
 
@@ -105,6 +120,15 @@ class Rehearsal:
         self._meanwhile("do it over", self._reload_later, kind="tool_call")
         self._prompt("once more")
 
+    def _pursue(self) -> None:
+        """A plan refused, one approved, questions, a goal reached."""
+        for answer in ("deny", "once"):
+            self._call("session/set_mode", modeId="plan")
+            self._prompt("plan it", answer=answer)
+        self._prompt("ask me")
+        self._call("session/set_config_option", configId="mode", value="goal")
+        self._prompt("reach it")
+
     def _come_back(self) -> None:
         """In this process and in another."""
         self._call("session/close")
@@ -133,8 +157,10 @@ class Rehearsal:
         self._call("_reasonix.io/session/steer", prompt=[{"type": "text", "text": text}])
 
     def _reload_later(self) -> None:
-        """With a change of approval meanwhile."""
+        """With changes of mode and approval meanwhile."""
         assert self._call("_reasonix.io/session/reloadExtensions") == {"queued": True}
+        for mode in ("plan", "normal"):
+            self._call("session/set_mode", modeId=mode)
         for approval in ("auto", "ask"):
             self._call("session/set_config_option", configId="tool_approval", value=approval)
 
@@ -142,7 +168,8 @@ class Rehearsal:
         self, text: str, *more: Message, answer: str = "once", asks: bool = True, stop: str = "end_turn"
     ) -> None:
         blocks = [{"type": "text", "text": text}, *more]
-        updates, response = self.agent.prompt(self._session, blocks, permission=answer if asks else None)
+        say = functools.partial(_decide, answer) if asks else None
+        updates, response = self.agent.prompt(self._session, blocks, permission=say)
         self._note(updates, response, stop)
 
     def _cancel(self) -> None:
