@@ -62,8 +62,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A command line. `commands` holds every simple command of every part of it, in the order of the text (those
-    of a substitution before the command that it is in); `doubts` says, in words for a person, why there may be more to it. `plain`: one command and nothing else."""
+    """A command line. `commands` holds every simple command of every part of it, in the order of the text (those of a
+    substitution before the command that it is in); `doubts` says, in words for a person, why there may be more to it.
+    `plain`: one command and nothing else."""
 
     text: str
     commands: tuple[Command, ...] = ()
@@ -101,7 +102,8 @@ def parse(text: str, shell: str | None = None) -> Script:
 
 def _walked(text: str) -> tuple[tuple[Command, ...], tuple[str, ...], bool]:
     """The commands of a line, the doubts, and whether it is one command and nothing else."""
-    from acpagent.core.shelltree import Flow, Walk  # the grammar is slow to load
+    from acpagent.core.shellexpand import Flow
+    from acpagent.core.shelltree import Walk  # the grammar is slow to load
 
     source = text.encode("utf-8", "replace")
     root = _parser().parse(source).root_node
