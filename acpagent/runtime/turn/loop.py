@@ -24,6 +24,7 @@ from acpagent.runtime.turn.prompt import PromptReader
 from acpagent.runtime.turn.speaker import Speaker, new_id
 from acpagent.runtime.turn.stop import STOPS, End, provider_fault
 from acpagent.runtime.turn.toolrun import ToolRunner
+from acpagent.runtime.turn.words import STEER_MARK
 
 
 @dataclass(slots=True)
@@ -133,7 +134,8 @@ class TurnLoop:
             heard = self._reader.read(blocks, self._scope)
             text = heard.text
         finally:
-            self._record(UserSaid(self._turn_id, new_id("msg"), tuple(blocks), text, steer))
+            spelled = f"{STEER_MARK}\n{text}" if steer else text
+            self._record(UserSaid(self._turn_id, new_id("msg"), tuple(blocks), spelled, steer))
         for notice in heard.notices:
             self._speaker.tell(notice)
 

@@ -1,4 +1,4 @@
-"""What the model is told of plan and goal mode, always in messages of the user: the system prompt never changes."""
+"""What the model is told of steering, plan and goal, always in messages of the user: the system prompt stays."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from acpagent.core.bounds import one_line
 
 OBJECTIVE_CHARACTERS = 400
 _LISTED = 20
+
+# Before guidance that came while a prompt ran; never shown to a person.
+STEER_MARK = "[The person says this while you work. It is guidance for the task at hand, not a new task.]"
 
 PLAN_HEAD, GOAL_HEAD = "<plan-mode>\n", "<goal-mode>\n"
 OFF_HEAD, APPROVED_HEAD = "<mode-off>\n", "<plan-approved>\n"
