@@ -250,7 +250,83 @@ class Walk(Redirections):
         stack = [node]
         while stack:
             current = stack.pop()
-            if current.type in _TEST_GROUPS = frozenset(
+            if current.type in _TEST_GROUPS:
+                stack += reversed(self.children(current))
+            else:
+                yield current
+
+    def _command(
+        self,
+        words: tuple[Word, ...],
+        assigned: tuple[tuple[str, Word], ...],
+        redirects: tuple[Redirect, ...],
+        flow: Flow,
+    ) -> Command:
+        return Command(words, assigned, redirects, flow.piped_from, flow.piped_to, flow.background, flow.within)
+
+    def _assignment(self, node: Node, flow: Flow) -> tuple[str, Word]:
+        found = _ASSIGNMENT.match(self.text, node.start_byte, node.end_byte)
+        if found is None or node.type != "variable_assignment":
+            self.doubt("an assignment that cannot be read")
+            self.visit_all(node, flow)
+            return "", Word(utf8(self.source(node)), False)
+        if self._is_array(node):
+            for child in self.children(node.children[-1]):
+                if child.type in WORDS:
+                    self.no_code([self.word(child, flow)])
+                elif child.type not in ("(", ")", "comment"):
+                    self.doubt("an array that cannot be read")
+            array = utf8(self.text[found.end() : node.end_byte])
+            return found[1], Word(array, False, frozenset({"array"}))
+        value = self.span(node, found.end(), node.end_byte, flow) if found.end() < node.end_byte else Word("", True)
+        return found[1], value
+
+    @staticmethod
+    def _is_array(node: Node) -> bool:
+        return node.child_count > 0 and node.children[-1].type == "array"
+
+    def _redirected(self, node: Node, flow: Flow, tail: Tail) -> None:
+        body = node.child_by_field_name("body")
+        redirects: list[Redirect] = []
+        words: list[Word] = []
+        piped = False
+        for child in self.children(node):
+            if body is not None and child.id == body.id:
+                continue
+            if child.type not in REDIRECTS:
+                self.doubt(f"a redirection that cannot be read ({child.type})")
+                continue
+            piped = piped or any(each.type == "pipeline" for each in child.children)
+            added, more = self.redirection(child, flow)
+            redirects += added
+            words += more
+        own = Tail((*redirects, *tail.redirects), (*words, *tail.words))
+        inner = replace(flow, piped_to=True) if piped else flow
+        if body is None:
+            self.commands.append(self._command(own.words, (), own.redirects, inner))
+        else:
+            self.statement(body, inner, own)
+
+    def _arithmetic_command(self, node: Node, flow: Flow, until: str = "") -> None:
+        """`(( ))`, or the head of a loop that is written so. It can run what stands in the values of variables."""
+        stop = next((child.start_byte for child in node.children if child.type == until), node.end_byte)
+        source = self.text[node.start_byte : stop]
+        for child in node.children:
+            if child.start_byte < stop:
+                self.visit_all(child, flow.inside("arithmetic"))
+        body = source[source.find("((") + 2 : source.rfind("))")]
+        if "))" not in source or not balanced(body) or STARTS_CODE.search(body):
+            self.doubt("a sum that cannot be read")
+        plain = SUM.fullmatch(body) is not None
+        value = Word(utf8(body), plain, frozenset() if plain else frozenset({"computed"}))
+        self.commands.append(self._command((Word("((", True, lead="(("), value), (), (), flow))
+
+
+_SIGNS = frozenset({
+    ";", "&", ";;", ";&", ";;&", "&&", "||", "|", "|&", "(", ")", "{", "}", "do", "done", "then", "fi", "if", "elif",
+    "else", "while", "until", "$(", "`", "<(", ">(", "!", "\n",
+})  # fmt: skip
+_TEST_GROUPS = frozenset(
     {"test_command", "unary_expression", "binary_expression", "parenthesized_expression", "ternary_expression"}
 )
 _TEST_SIGNS = {
