@@ -17,7 +17,10 @@ from acpagent.core import process
 from acpagent.core.events import ModelChoice
 from acpagent.core.faults import OurFault, TheirFault
 from acpagent.core.paths import Roots
+from acpagent.permission import rules
 from acpagent.permission.gate import Gate
+from acpagent.permission.grants import Repositories
+from acpagent.permission.rules import Rules
 from acpagent.providers import base
 from acpagent.runtime.commands.table import CommandTable
 from acpagent.runtime.session import loadout
@@ -25,8 +28,11 @@ from acpagent.runtime.session.instructions import SYSTEM_PROMPT
 from acpagent.runtime.session.loadout import Loadout, Needs
 from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.session.services import Limits, Observer, Services
+from acpagent.runtime.session.work_mode import WORK_MODES, WorkMode
+from acpagent.store import grants
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
+from acpagent.toolbox import sources
 from acpagent.toolbox.registry import Registry, builtin_tools
 from acpagent.wire import codes
 
@@ -63,6 +69,7 @@ class Assembly:
         self._settings, defaults = _read(home, flags)
         self._sent: dict[str, Secret | None] = {}  # the key that each provider got last
         store = Store(locate.store_file(home))
+        self._repositories = Repositories(_Granted(store))
         self.services = Services(
             store=store,
             leases=Leases(store, home),
@@ -163,16 +170,37 @@ class Assembly:
             )
         except ConfigError as error:
             raise OurFault(f"the model {model.id} cannot be used: {error.problems[0]}") from None
-        tools = builtin_tools(
+        mode = WORK_MODES.get(axes["work_mode"], WorkMode())  # a stored one may be of a newer version
+        every = builtin_tools(
             sees_images=provider.sees_images, allow_private=self._settings.fetch.allow_private, asks=needs.asks
         )
-        return loadout.assemble(model.id, provider, Registry(tools).tools(), SYSTEM_PROMPT)
+        tools = Registry(mode.tools(every, sources.listed(axes[loadout.SOURCES]))).tools()
+        return loadout.assemble(model.id, provider, tools, SYSTEM_PROMPT + mode.block, mode.delivers)
 
     def _make_gate(self, roots: Roots) -> Gate:
-        try:
-            return Gate(self._settings.permissions, roots)
-        except ValueError as error:
-            raise OurFault(f"the permissions in config.yaml cannot be used: {error}") from None
+        """Raises `Fault` if what was granted cannot be read."""
+        repository = self._repositories.open(roots.all[0])
+        return Gate(self.rules(), roots, "ask", repository, kept=(os.path.realpath(self._home),))
+
+    def rules(self) -> Rules:
+        """The permission rules of the configuration as it was last read."""
+        return rules.read(self._settings.permissions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Granted:
+    """The store as the gates see it."""
+
+    store: Store
+
+    def read(self, repository: str) -> tuple[str, ...]:
+        return grants.read(self.store, repository)
+
+    def add(self, repository: str, rule: str) -> None:
+        self.store.apply(grants.add(repository, rule))
+
+    def clear(self, repository: str) -> None:
+        self.store.apply(grants.clear(repository))
 
 
 def _read(home: str, flags: Flags) -> tuple[Settings, dict[str, str]]:
@@ -213,6 +241,7 @@ def _defaults(configured: Settings, flags: Flags) -> dict[str, str]:
         "model": model,
         "effort": NO_EFFORT,
         "work_mode": flags.profile or configured.profile,
+        loadout.SOURCES: "",
         "mode": "normal",
         "tool_approval": configured.tool_approval,
     }

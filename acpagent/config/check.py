@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from acpagent.config import presets, selection, work_modes
 from acpagent.config.problems import ConfigError
+from acpagent.core import rules
 from acpagent.wire.schema import check_document, load
 
 if TYPE_CHECKING:
@@ -93,6 +94,16 @@ def _contradictions(page: Document, written: dict[str, Any]) -> Iterator[ConfigP
             yield page.problem(("default_model",), unknown.what, unknown.remedy)
     for name, body in written.get("mcp_servers", {}).items():
         yield from _mcp_server(page, name, body)
+    for kind, texts in written.get("permissions", {}).items():
+        yield from _rules(page, kind, texts)
+
+
+def _rules(page: Document, kind: str, texts: list[str]) -> Iterator[ConfigProblem]:
+    for place, text in enumerate(texts):
+        try:
+            rules.parse(text)
+        except rules.RuleError as error:
+            yield page.problem(("permissions", kind, place), f"the rule {text!r} {error.what}", error.remedy)
 
 
 def file_model(path: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Models = list[tuple[str, str, bool]]  # provider, model, whether it sees images
     Kept = tuple[int, Models]  # with the position of the start-up model
 
-FORMAT = 2  # of the copy; a change of what is kept or how it is checked counts it up
+FORMAT = 3  # of the copy; a change of what is kept or how it is checked counts it up
 
 
 class Startup:

@@ -44,7 +44,13 @@ MISTAKES = {
         LOCAL.replace("{}", "{price: {input: 1}}"), 6, "price.output: is required", "0 or more",
     ),
     "rule of a strange form": (
-        "permissions:\n  deny:\n  - Read\n  - rm -rf\n", 4, "permissions.deny.1", "list of rules",
+        "permissions:\n  deny:\n  - Read\n  - rm -rf\n", 4, "permissions.deny.1: the rule 'rm -rf' is about",
+        "did you mean Bash(rm -rf:*)?",
+    ),
+    "rule that is no text": ("permissions:\n  deny:\n  - Read\n  - 7\n", 4, "permissions.deny.1", "list of rules"),
+    "rule for a tool there is not": (
+        "permissions:\n  allow: [Edit, 'Bahs(ls)']\n", 2, "permissions.allow.1: the rule 'Bahs(ls)'",
+        "did you mean Bash?",
     ),
     # what a schema cannot say
     "unknown default model": (LOCAL + "default_model: local/big\n", 7, "no model 'local/big'", "local/tiny"),

@@ -53,7 +53,7 @@ fetch:
 permissions:
   allow: ["Bash(git status:*)"]
   ask: [WebFetch]
-  deny: ["Bash(rm -rf:*)", "mcp__db__*"]
+  deny: ["Bash(rm -rf:*)", "mcp__db__drop"]
 mcp_servers:
   files: {command: serve-files, args: [--root, .], env: {LEVEL: "1"}}
   web: {type: sse, url: "https://example.org/sse", headers: {X-A: b}}
@@ -75,7 +75,7 @@ def test_everything(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     assert local.models["tiny"] == ModelSettings("local", "tiny", 32768, 4096, True, efforts, price)
     assert loaded.limits == Limits(7, 2, 1.5, 2048, 1000)
     assert loaded.fetch == FetchSettings(("localhost", "10.0.0.1", "[::1]"))
-    deny = ("Bash(rm -rf:*)", "mcp__db__*")
+    deny = ("Bash(rm -rf:*)", "mcp__db__drop")
     assert loaded.permissions == PermissionSettings(("Bash(git status:*)",), ("WebFetch",), deny)
     files, web = loaded.mcp_servers["files"], loaded.mcp_servers["web"]
     assert (files.type, files.command, files.args) == ("stdio", "serve-files", ("--root", "."))

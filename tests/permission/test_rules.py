@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acpagent.core.paths import Roots
-from acpagent.permission.rules import parse, path_rule
+from acpagent.core.rules import parse
+from acpagent.permission.rules import matches_host, matches_path, may_match_below, path_rule
 
 
 @pytest.fixture
@@ -21,45 +22,6 @@ def world(tmp_path, monkeypatch):
 @pytest.fixture
 def roots(world):
     return Roots(str(world / "one"), [str(world / "two")])
-
-
-@pytest.mark.parametrize(
-    ("text", "tool", "covered"),
-    [
-        ("Bash", "bash", True),
-        ("bash", "bash", True),
-        ("Bash(npm test:*)", "bash", True),
-        ("Edit", "write_file", True),
-        ("Edit", "edit_file", True),
-        ("Write", "edit_file", True),
-        ("Read", "grep", True),
-        ("read_file", "read_file", True),
-        ("read_file", "grep", False),
-        ("Grep(x)", "read_file", False),
-        ("Read", "view_image", True),
-        ("Edit", "multi_edit", True),
-        ("Edit", "move_file", True),
-        ("Edit", "delete_file", False),
-        ("Delete(build/)", "delete_file", True),
-        ("Move", "move_file", True),
-        ("MultiEdit", "edit_file", False),
-        ("Fetch(domain:example.org)", "web_fetch", True),
-        ("WebFetch", "web_fetch", True),
-        ("mcp__server__tool", "mcp__server__tool", True),
-        ("mcp__server__tool", "mcp__server__other", False),
-        (" Edit ( a b ) ", "edit_file", True),
-    ],
-)
-def test_which_tools_a_rule_is_about(text, tool, covered):
-    assert parse(text).covers(tool) is covered
-
-
-@pytest.mark.parametrize(
-    "text", ["", "()", "Edit(", "Edit)", "Edit()", "Edit( )", "Edit x", "Edit(../x)", "rm -rf"]
-)
-def test_what_is_no_rule(text):
-    with pytest.raises(ValueError, match=r"rule|pattern"):
-        parse(text)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +53,7 @@ def test_what_is_no_rule(text):
     ],
 )
 def test_paths(roots, world, rule, path, matches):
-    assert parse(rule).matches_path(str(world / path), roots, anywhere=False) is matches
+    assert matches_path(parse(rule), str(world / path), roots, anywhere=False) is matches
 
 
 def test_absolute_patterns_follow_links(roots, world):
@@ -101,8 +63,8 @@ def test_absolute_patterns_follow_links(roots, world):
         f"Read({world}/etc/)",
         f"Read({world}/out/secret)",
     ):
-        assert parse(rule).matches_path(str(world / "out" / "secret"), roots, anywhere=False), rule
-    assert not parse(f"Read({world}/etc/*.pem)").matches_path(str(world / "out" / "x"), roots, anywhere=False)
+        assert matches_path(parse(rule), str(world / "out" / "secret"), roots, anywhere=False), rule
+    assert not matches_path(parse(f"Read({world}/etc/*.pem)"), str(world / "out" / "x"), roots, anywhere=False)
 
 
 @pytest.mark.parametrize(
@@ -116,31 +78,8 @@ def test_absolute_patterns_follow_links(roots, world):
 )
 def test_outside_the_roots_relative_patterns_forbid_but_do_not_allow(roots, world, rule, loosely, strictly):
     path = str(world / "out" / ".env")
-    assert parse(rule).matches_path(path, roots, anywhere=True) is loosely
-    assert parse(rule).matches_path(path, roots, anywhere=False) is strictly
-
-
-@pytest.mark.parametrize(
-    ("rule", "command", "matches"),
-    [
-        ("Bash", "anything", True),
-        ("Bash(rm -rf:*)", "rm -rf /", True),
-        ("Bash(rm -rf:*)", "rm  -rf", True),
-        ("Bash(rm -rf:*)", "rm -rfv /", False),
-        ("Bash(rm:*)", "rmdir x", False),
-        ("Bash(rm:*)", "cd x && rm y", True),
-        ("Bash(rm:*)", "true; rm y", True),
-        ("Bash(rm:*)", "true\nrm y", True),
-        ("Bash(rm:*)", "find | rm", True),
-        ("Bash(rm:*)", "sleep 1 & rm y", True),
-        ("Bash(git push *)", "git push origin", True),
-        ("Bash(npm test)", "npm test", True),
-        ("Bash(npm test)", "npm test x", False),
-        ("Bash(echo (x))", "echo (x)", True),
-    ],
-)
-def test_commands(rule, command, matches):
-    assert parse(rule).matches_command(command) is matches
+    assert matches_path(parse(rule), path, roots, anywhere=True) is loosely
+    assert matches_path(parse(rule), path, roots, anywhere=False) is strictly
 
 
 @pytest.mark.parametrize(
@@ -157,13 +96,7 @@ def test_commands(rule, command, matches):
     ],
 )
 def test_hosts(domain, host, matches):
-    assert parse(f"Fetch(domain:{domain})").matches_host(host) is matches
-
-
-@pytest.mark.parametrize("pattern", ["example.org", "domain:", "domain:.", "domain:*.org", "domain:a/b", "domain:ä.de"])
-def test_what_names_no_host(pattern):
-    with pytest.raises(ValueError, match="names no host"):
-        parse(f"Fetch({pattern})")
+    assert matches_host(parse(f"Fetch(domain:{domain})"), host) is matches
 
 
 @pytest.mark.parametrize(
@@ -179,7 +112,7 @@ def test_what_names_no_host(pattern):
     ],
 )
 def test_whether_a_rule_can_be_about_what_is_below(roots, world, rule, directory, possible):
-    assert parse(rule).may_match_below(str(world / directory), roots) is possible
+    assert may_match_below(parse(rule), str(world / directory), roots) is possible
 
 
 LETTERS = st.sampled_from("abAB.*?[]!#\\ -^{}()$~éß日")
@@ -192,9 +125,9 @@ def test_the_rule_for_one_path_is_for_that_path_alone(parts, other):
     path = "/".join(parts)
     for relative, absolute in ((path, f"/some/place/{path}"), (f"/else/{path}", f"/else/{path}")):
         rule = parse(path_rule("Read", relative))
-        assert rule.matches_path(absolute, roots, anywhere=False)
-        assert rule.matches_path(f"{absolute}/below", roots, anywhere=False)
-        assert not rule.matches_path(f"{absolute}x", roots, anywhere=False)
+        assert matches_path(rule, absolute, roots, anywhere=False)
+        assert matches_path(rule, f"{absolute}/below", roots, anywhere=False)
+        assert not matches_path(rule, f"{absolute}x", roots, anywhere=False)
         if other != parts[0]:
-            assert not rule.matches_path(f"/some/place/{other}", roots, anywhere=False)
-            assert not rule.matches_path(f"/some/place/{other}/{path}", roots, anywhere=False)
+            assert not matches_path(rule, f"/some/place/{other}", roots, anywhere=False)
+            assert not matches_path(rule, f"/some/place/{other}/{path}", roots, anywhere=False)

@@ -30,6 +30,7 @@ _OPTIONS: dict[Choice, tuple[str, str]] = {
     "deny": ("reject_once", "Reject"),
 }
 _RULE_LETTERS = 100
+COMMAND_SCHEMA_VERSION = 1
 
 
 class AcpHost:
@@ -75,7 +76,7 @@ class AcpHost:
     def permit(self, ask: PermissionAsk, scope: Scope) -> Decision:
         """Ask on the real tool call, diff included (DIFF-05), and wait as long as it takes (PERM-09)."""
         options = [_option(choice, ask.rule) for choice in ask.choices]
-        params = {"toolCall": tool_fields(ask.call), "options": options}
+        params = {"toolCall": _asked_call(ask), "options": options}
         return decision(self._asking.ask("session/request_permission", params, scope), ask.choices)
 
     def question(self, form: Form, scope: Scope) -> FormAnswer:
@@ -84,6 +85,15 @@ class AcpHost:
             params = elicit.form_params(form)
             return elicit.form_answer(form, self._asking.ask("elicitation/create", params, scope))
         return elicit.by_choices(form, lambda params: self._asking.ask("session/request_permission", params, scope))
+
+
+def _asked_call(ask: PermissionAsk) -> dict[str, Any]:
+    """The call, and for a single static command its words: a supervisor need not read the model's text."""
+    fields = tool_fields(ask.call)
+    if ask.argv:
+        known = {"commandSchemaVersion": COMMAND_SCHEMA_VERSION, "argv": list(ask.argv), "cwd": ask.cwd}
+        fields["_meta"] = {**fields["_meta"], "reasonix.io": known}
+    return fields
 
 
 def _option(choice: Choice, rule: str) -> dict[str, Any]:

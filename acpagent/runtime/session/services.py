@@ -11,7 +11,7 @@ from acpagent.core.events import Command
 from acpagent.core.paths import Roots
 from acpagent.runtime.session.loadout import Loadout, Needs
 from acpagent.runtime.session.offer import Offer
-from acpagent.runtime.turn.toolrun import Gate
+from acpagent.runtime.turn.permitting import Gate
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
 

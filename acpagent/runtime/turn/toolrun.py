@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from acpagent.core import bounds
 from acpagent.core.blocks import Text
@@ -15,7 +15,7 @@ from acpagent.core.bounds import one_line
 from acpagent.core.events import Event, Notice, PlanChanged, ToolChanged
 from acpagent.core.forms import Answer, Form
 from acpagent.core.history import CallMade, CallSettled, Entry, PlanSet
-from acpagent.core.host import Choice, Host, PermissionAsk
+from acpagent.core.host import Host
 from acpagent.core.live import LiveOutput
 from acpagent.core.model import ModelCall
 from acpagent.core.scope import Cancelled, Scope
@@ -31,6 +31,7 @@ from acpagent.core.toolcalls import (
     ToolResult,
     moved,
 )
+from acpagent.runtime.turn.permitting import BARRED, Gate, Permitting, Verdict
 from acpagent.runtime.turn.speaker import new_id
 
 # Snapshots of live output per second: content replaces, so that forwarding every line would be quadratic (TOOL-07).
@@ -40,26 +41,6 @@ UNWIND_SECONDS = 2.0
 PARALLEL_CALLS = 8
 READ_TOOL = "read_file"
 TITLE_CHARACTERS = 120
-
-
-class Verdict(Protocol):
-    """What the gate says of a proposal."""
-
-    @property
-    def action(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def rule(self) -> str: ...
-    @property
-    def choices(self) -> tuple[Choice, ...]: ...
-
-
-class Gate(Protocol):
-    """Judges proposals; one per session."""
-
-    def judge(self, tool_name: str, proposal: Proposal) -> Verdict: ...
-    def grant_session(self, rule: str) -> None: ...
 
 
 @dataclass(slots=True)
@@ -105,6 +86,9 @@ class ToolRunner:
         self._desk = desk
         self._open: list[Running] = []
         self._unannounced: list[CallMade] = []
+        self._permitting = Permitting(
+            desk.turn_id, desk.scope, desk.host, desk.gate, desk.record, desk.tell, desk.allow_everything
+        )
 
     def run(self, calls: Sequence[ModelCall], round_number: int) -> None:
         """Settle every call of a reply, in order; neighbours that only read run side by side.
@@ -207,9 +191,10 @@ class ToolRunner:
         verdict = self._judge(running, Effect(kind, path))
         if verdict.action == "deny":
             assert running.context is not None
+            denied = self._permitting.denied(running.call, path, verdict)
             title = bounds.one_line(f"{running.made.name} {running.context.roots.relative(path)}", TITLE_CHARACTERS)
-            running.call = replace(running.call, title=title)
-            raise ToolRefusal(f"Not allowed: {verdict.reason}")
+            running.call = replace(running.call, title=title, facts=denied.facts)
+            raise ToolRefusal(denied.text)
 
     def _judge(self, running: Running, effect: Effect) -> Verdict:
         return self._desk.gate.judge(running.made.name, Proposal("", "other", (effect,)))
@@ -223,31 +208,22 @@ class ToolRunner:
         return refusal
 
     def _permitted(self, running: Running) -> bool:
-        """Ask the gate, and the person if it says so. Anything but an offered yes is a no (PERM-06)."""
+        """Ask the gate, and the person if it says so."""
         assert running.proposal is not None
-        gate = self._desk.gate
-        verdict = gate.judge(running.made.name, running.proposal)
+        assert running.context is not None
+        verdict = self._desk.gate.judge(running.made.name, running.proposal)
         if verdict.action == "allow":
             return True
+        subject = running.proposal.subject or running.proposal.title
+        refusal: ToolResult | None
         if verdict.action == "deny":
-            self._settle(running, ToolResult(f"Not allowed: {verdict.reason}", failed=True))
-            return False
-        self._wait()  # an answer may take minutes: nothing runs meanwhile, or looks as if it did
-        ask = PermissionAsk(running.call, verdict.choices, verdict.rule, verdict.reason)
-        decision = self._desk.host.permit(ask, self._desk.scope)
-        if decision.cancelled:
-            raise Cancelled  # the person closed the question: the turn ends (PERM-05)
-        choice = decision.choice if decision.choice in verdict.choices else None
-        if choice is None or choice == "deny":
-            words = "The person refused this call." if choice else "Nobody was there to allow this call."
-            self._settle(running, ToolResult(f"{words} It was not run.", failed=True))
-            return False
-        if choice == "session":
-            gate.grant_session(verdict.rule)
-        elif choice == "full":
-            self._desk.allow_everything()
-            self._desk.tell(Notice("warning", "approval_yolo"))
-        return True
+            refusal = self._permitting.denied(running.call, subject, verdict)
+        else:
+            self._wait()  # an answer may take minutes: nothing runs meanwhile, or looks as if it did
+            refusal = self._permitting.ask(running.call, subject, verdict, running.context.roots.cwd)
+        if refusal is not None:
+            self._settle(running, refusal)
+        return refusal is None
 
     def _start(self, running: Running) -> None:
         running.call = moved(running.call, "in_progress")
@@ -263,7 +239,11 @@ class ToolRunner:
         assert running.proposal is not None
         assert running.context is not None
         try:
-            result = running.tool.apply(running.proposal, running.context)
+            barred = self._desk.gate.barred(running.tool, running.proposal)  # the mode may have changed since
+            if barred:
+                result = ToolResult(barred, failed=True, facts={BARRED: True})
+            else:
+                result = running.tool.apply(running.proposal, running.context)
         except ToolRefusal as refusal:
             result = ToolResult(str(refusal), failed=True)
         except Cancelled:
@@ -304,6 +284,8 @@ class ToolRunner:
             for running in [r for r in waiting if r.result is not None]:
                 waiting.remove(running)
                 assert running.result is not None
+                if BARRED in running.result.facts:
+                    self._permitting.barred(running.call, running.call.title, running.result.text)
                 self._settle(running, running.result)
                 if running.closed:
                     raise Cancelled  # as for a permission closed unanswered (PERM-05)

@@ -1,0 +1,179 @@
+"""A command line in the eyes of the rules: which of them it is about, may be about, or is let run by."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from acpagent.core import shellparse
+from acpagent.core.paths import Roots
+from acpagent.core.rules import Rule
+from acpagent.core.shellparse import Script, Word
+from acpagent.permission import commands
+from acpagent.permission.commands import Step
+
+# Commands that do not show what is in the files they name.
+_NAMES_ONLY = frozenset(
+    {"ls", "find", "tree", "du", "df", "stat", "test", "[", "[[", "realpath", "readlink", "basename", "dirname"}
+    | {"cd", "pushd", "popd", "pwd", "echo", "printf", "true", "false", ":", "which", "type", "fd"}
+)
+# Builtins that give other names to commands, or run what others wrote.
+_RENAMES = frozenset({"alias", "eval", "source", ".", "exec", "enable", "hash", "trap"})
+_SEPARATORS = re.compile(r"[:=,@]")
+_MATCHES = 200  # files that a pattern is looked up for
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command line as it is read, and what it would do, step by step."""
+
+    script: Script
+    steps: tuple[Step, ...]
+
+    @property
+    def text(self) -> str:
+        return self.script.text
+
+    @cached_property
+    def _said(self) -> tuple[tuple[str, ...], ...]:
+        """The words of every command, as written and with wrappers taken off."""
+        written = (tuple(word.text for word in command.words) for command in self.script.commands)
+        return tuple(dict.fromkeys(words for words in (*written, *(step.words for step in self.steps)) if words))
+
+    @cached_property
+    def _dynamic(self) -> frozenset[str]:
+        """Words of which only the running shell knows what they become."""
+        return frozenset(word.text for command in self.script.commands for word in command.words if not word.static)
+
+    def is_about(self, rule: Rule) -> bool:
+        """Whether a rule for commands speaks of one of this line's, for sure."""
+        if rule.is_whole:
+            return True
+        if rule.literal is not None:
+            return self.text.strip() == rule.literal.strip()
+        return any(_matches(rule, words) for said in self._said for words in _called(said))
+
+    def may_be_about(self, rule: Rule) -> bool:
+        """Whether a rule for commands speaks of this line, or could although that does not show."""
+        if self.script.doubts or self.is_about(rule):
+            return True
+        if rule.literal is not None:
+            return False
+        if any(self._could_match(rule, words) for said in self._said for words in _called(said)):
+            return True
+        reaching = [step for step in self.steps if step.level == "reaches"]
+        return bool(reaching) and (_hides_in(self.text, rule) or any(self._hides(rule, step) for step in reaching))
+
+    def _could_match(self, rule: Rule, words: tuple[str, ...]) -> bool:
+        if rule.shape == "glob":
+            return words[0] in self._dynamic or (
+                not self._dynamic.isdisjoint(words) and fnmatchcase(words[0], _globbed(rule.words[:1]))
+            )
+        for word, wanted in zip(words, rule.words, strict=False):
+            if word in self._dynamic:
+                return True
+            if word != wanted:
+                return False
+        return False
+
+    def _hides(self, rule: Rule, step: Step) -> bool:
+        """Whether a step that goes further than its text tells may be what the rule is about: more words may come to
+        it, and some of its words may stand for others."""
+        if not step.words:
+            return False
+        return (
+            step.words[0] in _RENAMES
+            or not self._dynamic.isdisjoint(step.words)
+            or any(rule.words[: len(words)] == words for words in _called(step.words))
+        )
+
+    def is_let(self, rule: Rule, step: Step) -> bool:
+        """Whether a rule for commands lets a step run: nothing may be about it that the rule does not say, as what the
+        shell makes of words, variables set for it, or functions that go by its name."""
+        if rule.literal is not None:
+            return self.text == rule.literal
+        if self.script.doubts:
+            return False
+        if rule.is_whole:
+            return True
+        plain = not any(command.assignments or "function" in command.within for command in self.script.commands)
+        if not step.words or not plain or not self._dynamic.isdisjoint(step.words):
+            return False
+        if rule.shape != "exact" and step.prefix is None:
+            return False
+        return _matches(rule, step.words)
+
+    def mentions(self, step: Step, roots: Roots) -> Iterator[str]:
+        """Resolved paths of files that a step may use although nothing says so: whatever its words could name."""
+        if not step.words or step.words[0] in _NAMES_ONLY:
+            return
+        for word in step.words[1:]:
+            if word in self._dynamic:
+                continue
+            for piece in dict.fromkeys((word, *_SEPARATORS.split(word))):
+                if piece and not piece.startswith("-"):
+                    yield from _resolved(piece, roots)
+
+    def unclear_words(self, step: Step) -> Iterator[Word]:
+        """Words of a step that may name any file."""
+        if not step.words or step.words[0] in _NAMES_ONLY:
+            return
+        for command in self.script.commands:
+            yield from (word for word in command.words[1:] if not word.static and word.text in step.words)
+
+
+def read(text: str, roots: Roots) -> Line:
+    """A command line that is to run in the working directory."""
+    script = shellparse.parse(text)
+    return Line(script, commands.weigh(script, roots, roots.all[0], os.path.expanduser("~")))
+
+
+def shows_names_only(step: Step) -> bool:
+    return bool(step.words) and step.words[0] in _NAMES_ONLY
+
+
+def matching_files(word: Word, directory: str) -> list[str] | None:
+    """What a word with a pattern names right now, in `directory`; None where that cannot be told."""
+    if word.kinds != {"glob"} or any(letter in word.text for letter in "\\'\""):
+        return None
+    found = []
+    for path in glob.iglob(word.text, root_dir=directory):
+        found.append(os.path.realpath(os.path.join(directory, path)))
+        if len(found) > _MATCHES:
+            return None
+    return found
+
+
+def _called(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """The words of a command, and what they are where it is called by its path."""
+    return (words, (os.path.basename(words[0]), *words[1:])) if "/" in words[0] else (words,)
+
+
+def _matches(rule: Rule, words: tuple[str, ...]) -> bool:
+    wanted = rule.words
+    if rule.shape == "glob":
+        line, shape = " ".join(words), _globbed(wanted)
+        return fnmatchcase(line, shape) or (rule.extends and fnmatchcase(line, f"{shape} *"))
+    return words[: len(wanted)] == wanted if rule.shape == "prefix" else words == wanted
+
+
+def _globbed(words: tuple[str, ...]) -> str:
+    return " ".join(words).replace("[", "[[]")
+
+
+def _hides_in(text: str, rule: Rule) -> bool:
+    """Whether the words of a rule stand somewhere in a text, as in what is handed to another shell."""
+    wanted = r"\s+".join(map(re.escape, rule.words))
+    return bool(wanted) and re.search(rf"(?<![\w.-]){wanted}(?![\w-])", text) is not None
+
+
+def _resolved(named: str, roots: Roots) -> Iterator[str]:
+    try:
+        yield roots.resolve(named)
+    except (ValueError, OSError):
+        return

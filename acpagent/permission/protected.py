@@ -1,0 +1,55 @@
+"""Protected places: a change there makes other programs run something, later and unasked.
+
+A person decides each such change for itself: no approval, rule or earlier yes speaks for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from itertools import pairwise
+
+from acpagent.core.paths import within
+
+REASON = "a change there can make other programs run commands"
+
+# Directories, wherever they lie: what they hold is protected as a whole. In small letters, as are all names here: some
+# file systems take no notice of case.
+_DIRECTORIES = frozenset({".git", ".acpagent", ".soba", ".husky", ".githooks", ".devcontainer", "launchagents", ".ssh"})
+_FILES = frozenset(
+    {".mcp.json", ".envrc", ".gitconfig", ".pre-commit-config.yaml", ".lefthook.yml", "lefthook.yml"}
+    | {".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".login", ".logout"}
+    | {".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".xprofile"}
+)
+# A directory and what in it is protected; an empty set stands for all of it.
+_BELOW = {
+    ".vscode": frozenset({"tasks.json", "launch.json", "settings.json"}),
+    ".zed": frozenset({"tasks.json", "debug.json", "settings.json"}),
+    ".idea": frozenset({"runconfigurations", "workspace.xml", "externaldependencies.xml"}),
+    ".config": frozenset({"fish", "git", "autostart", "systemd", "direnv"}),
+    ".claude": frozenset({"settings.json", "settings.local.json", "hooks"}),
+}
+
+
+def is_protected(path: str, relative: str, kept: Iterable[str] = ()) -> bool:
+    """Whether a change of a resolved path is to be decided by a person. `relative` is the path as seen from the
+    working directory, whose own name does not count; `kept` are directories that are protected as well."""
+    parts = relative.lower().split("/")
+    if not _DIRECTORIES.isdisjoint(parts) or parts[-1] in _FILES:
+        return True
+    for place, inside in pairwise(parts):
+        if inside in _BELOW.get(place, ()):
+            return True
+    return any(within(path, directory) for directory in kept)
+
+
+def holds_protected(directory: str, kept: Iterable[str] = ()) -> bool:
+    """Whether what changes all of a resolved directory changes something protected: right in it, for who looked
+    through everything below would look for long."""
+    if any(within(one, directory) for one in kept):
+        return True
+    try:
+        names = [name.lower() for name in os.listdir(directory)]
+    except OSError:
+        return False
+    return any(name in _DIRECTORIES or name in _FILES or name in _BELOW for name in names)
