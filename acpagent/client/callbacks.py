@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from acpagent.client.permission import PermissionRequest, chosen, outcome
+from acpagent.client.questions import DISMISSED, QuestionRequest, filled
 from acpagent.client.updates import text_of
 from acpagent.core.faults import Fault
 from acpagent.wire.codes import (
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from acpagent.wire.messages import Request
 
 Permission = Callable[[PermissionRequest], object]
+Question = Callable[[QuestionRequest], object]
 Handler = Callable[[dict[str, Any]], Any]
 
 _PERMISSION = "session/request_permission"
+_QUESTION = "elicitation/create"
 
 
 class Ask:
@@ -66,10 +69,16 @@ class Callbacks:
     `_lock`, a leaf, over what waits.
     """
 
-    def __init__(self, connection: Connection, permission: Permission | None, handlers: Handlers) -> None:
+    def __init__(
+        self, connection: Connection, permission: Permission | None, question: Question | None, handlers: Handlers
+    ) -> None:
         self._connection = connection
         self._permission = permission
-        self._begin: dict[str, Callable[[Ask], None]] = dict.fromkeys(handlers.quick, self._begin_quick)
+        self._question = question
+        self._begin: dict[str, Callable[[Ask], None]] = {}
+        if question is not None:
+            self._begin[_QUESTION] = self._begin_question
+        self._begin |= dict.fromkeys(handlers.quick, self._begin_quick)
         self._begin |= dict.fromkeys(handlers.slow, self._begin_handler)
         self._begin[_PERMISSION] = self._begin_permission
         self._handlers = handlers.quick | handlers.slow
@@ -108,6 +117,18 @@ class Callbacks:
         else:
             self._spawn(ask, lambda: self._ask_person(ask, session))
 
+    def _begin_question(self, ask: Ask) -> None:
+        if ask.params.get("mode") != "form" or not isinstance(ask.params.get("requestedSchema"), dict):
+            raise Fault(INVALID_PARAMS, "params.mode: this client shows forms only; requestedSchema is required")
+        session = self._connection.find(ask.session_id) if ask.session_id is not None else None
+        if session is None and ask.params.get("requestId") is None:
+            raise Fault(NOT_FOUND, "unknown session", {"sessionId": ask.session_id})
+        self._wait_for(ask)
+        if session is not None and session.cancelling:
+            self.withdraw(ask)  # asked before the agent read the cancel (CAN-06)
+        else:
+            self._spawn(ask, lambda: self._ask_form(ask, session))
+
     def _begin_handler(self, ask: Ask) -> None:
         self._wait_for(ask)
         self._spawn(ask, lambda: self._handle(ask))
@@ -141,6 +162,19 @@ class Callbacks:
         if self._settle(ask):
             self._connection.driver.respond(ask.id, outcome(chosen(answer, options)))
 
+    def _ask_form(self, ask: Ask, session: Session | None) -> None:
+        """A callback that raises is nobody who could have declined."""
+        assert self._question is not None
+        request = QuestionRequest(session, ask.params, ask.withdrawn, lambda: self.withdraw(ask))
+        answer = DISMISSED
+        try:
+            answer = filled(self._question(request))
+        except Exception:
+            answer = DISMISSED
+        finally:
+            if self._settle(ask):
+                self._connection.driver.respond(ask.id, answer)
+
     def _handle(self, ask: Ask) -> None:
         driver = self._connection.driver
         try:
@@ -166,6 +200,8 @@ class Callbacks:
         ask.withdrawn.set()
         if ask.method == _PERMISSION:
             self._connection.driver.respond(ask.id, outcome(None))
+        elif ask.method == _QUESTION and _QUESTION not in self._handlers:
+            self._connection.driver.respond(ask.id, DISMISSED)
         else:
             self._connection.driver.refuse(ask.id, CANCELLED, "cancelled")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from acpagent.client.callbacks import Handler, Permission
+from acpagent.client.callbacks import Handler, Permission, Question
 from acpagent.client.connection import Connection, missing
 from acpagent.client.faults import AgentFault
 from acpagent.client.files import Files
@@ -54,6 +54,7 @@ class Client:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
         permission: Permission | None = None,
+        question: Question | None = None,
         files: Files | None = None,
         terminals: bool = False,
         client_info: Mapping[str, Any] | None = None,
@@ -66,12 +67,14 @@ class Client:
 
         `cwd` and `env` are the process's, as for `subprocess`. `permission` is asked, on a thread of its own
         for each request, whether the agent may do something, and returns one of `request.options` or its id;
-        without it, when it raises and when it returns anything else, the answer is no. With `files` the agent
-        reads and writes through the program; with `terminals` it runs its commands as processes of the program
-        (`terminal` finds them), whatever it says in them. `capabilities` are further client capabilities to
-        announce, and `handlers` the functions, params to result, that answer what the agent may ask because of
-        them. `on_stderr` gets what the agent writes to stderr, piece by piece, on a
-        thread of its own.
+        without it, when it raises and when it returns anything else, the answer is no. `question` is asked in
+        the same way what the agent wants to know, and returns what was filled in, by the names of
+        `request.fields`, or None to decline; without it the agent is not offered to ask by forms. With `files`
+        the agent reads and writes through the program; with `terminals` it runs its commands as processes of
+        the program (`terminal` finds them), whatever it says in them. `capabilities` are further client
+        capabilities to announce, and `handlers` the functions, params to result, that answer what the agent
+        may ask because of them. `on_stderr` gets what the agent writes to stderr, piece by piece, on a thread
+        of its own.
 
         Raises `OSError` when the command cannot be started; otherwise as the class says.
         """
@@ -81,13 +84,14 @@ class Client:
             env=env,
             on_stderr=on_stderr,
             permission=permission,
+            question=question,
             handlers=handlers or {},
             files=files,
             terminals=terminals,
         )
         client = cls(connection)
         try:
-            client._initialize(client_info, _announced(capabilities, files, terminals), timeout)
+            client._initialize(client_info, _announced(capabilities, question, files, terminals), timeout)
         except BaseException:
             connection.close(0.0)
             raise
@@ -276,8 +280,12 @@ class Client:
         return found if isinstance(found, dict) else {}
 
 
-def _announced(capabilities: Mapping[str, Any] | None, files: Files | None, terminals: bool) -> dict[str, Any]:
+def _announced(
+    capabilities: Mapping[str, Any] | None, question: Question | None, files: Files | None, terminals: bool
+) -> dict[str, Any]:
     announced = dict(capabilities or {})
+    if question is not None:
+        announced["elicitation"] = {**(announced.get("elicitation") or {}), "form": {}}
     if files is not None:
         announced["fs"] = {**(announced.get("fs") or {}), **files.capabilities()}
     if terminals:

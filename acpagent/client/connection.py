@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from acpagent.client.callbacks import Callbacks, Handler, Handlers, Permission
+from acpagent.client.callbacks import Callbacks, Handler, Handlers, Permission, Question
 from acpagent.client.faults import AgentEnded, AgentFault
 from acpagent.client.files import Files
 from acpagent.client.process import STOP_SECONDS, Process
@@ -49,13 +49,14 @@ class Connection:
         env: Mapping[str, str] | None,
         on_stderr: Callable[[str], object] | None,
         permission: Permission | None,
+        question: Question | None,
         handlers: Mapping[str, Handler],
         files: Files | None,
         terminals: bool,
     ) -> None:
         self.capabilities: dict[str, Any] = {}
         self.terminals = Terminals(self.find) if terminals else None
-        self.callbacks = Callbacks(self, permission, self._offered(handlers, files))
+        self.callbacks = Callbacks(self, permission, question, self._offered(handlers, files))
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
         self._reader: int | None = None

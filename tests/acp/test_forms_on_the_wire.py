@@ -30,7 +30,7 @@ def chosen(id: Any) -> pending.Answer:
     return pending.Answer({"outcome": {"outcome": "selected", "optionId": id}})
 
 
-def fill(action: str, **more: Any) -> pending.Answer:
+def fill(action: Any, **more: Any) -> pending.Answer:
     return pending.Answer({"action": action, **more})
 
 

@@ -18,7 +18,7 @@ from tests.acp.served import Served, served
 from tests.agent import Agent, Message, text_in, updates_in
 from tests.conftest import Home, StartAgent
 
-FORMS = {"elicitation": {"form": {}}}
+FORMS: Message = {"elicitation": {"form": {}}}
 ELICIT, PERMISSION = "elicitation/create", "session/request_permission"
 
 DATABASES = [

@@ -1,7 +1,7 @@
 """Asks for permission in every prompt and tells, as JSON, how it was answered.
 
-The prompt is JSON: `options` to offer, `method` and `params` to send something else instead; `withdraw`
-takes the question back at once.
+The prompt is JSON: `options` to offer, `form` to ask with that schema, `method` and `params` to send something else
+instead; `withdraw` takes the question back at once.
 """
 
 import json
@@ -20,7 +20,11 @@ class Asks(Echo):
         call = {"toolCallId": "c1", "title": "Write a file", "status": "pending"}
         self.update(session, "tool_call", **call, kind="edit")
         question = {"sessionId": session, "toolCall": call, "options": options}
-        self.ask(wish.get("method", "session/request_permission"), **wish.get("params", question))
+        if "form" in wish:
+            asked = {"sessionId": session, "toolCallId": "c1", "mode": "form", "message": "Which?"}
+            self.ask("elicitation/create", **asked, requestedSchema=wish["form"])
+        else:
+            self.ask(wish.get("method", "session/request_permission"), **wish.get("params", question))
         self.prompts[f"ask-{self.asked}"] = (session, id)
         if wish.get("withdraw"):
             self.send(method="$/cancel_request", params={"requestId": f"ask-{self.asked}"})
