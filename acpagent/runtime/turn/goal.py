@@ -31,7 +31,7 @@ class Goals:
         self._done: set[bytes] = set()
 
     def feed(self, entries: Iterable[Entry]) -> None:
-        """Take entries in the order they happened; with the session lock held for a `GoalSet` or a `Tombstone`."""
+        """Take entries in the order they happened; with the session lock held for a `GoalSet`."""
         for entry in entries:
             if isinstance(entry, GoalSet):
                 self._set(entry)
