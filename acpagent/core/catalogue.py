@@ -8,6 +8,14 @@ from typing import Any
 _SENTENCES: dict[str, str] = {
     "approval_yolo": "Full access: from now on this session runs tools without asking.",
     "controls_not_changed": "The change of settings failed and the old ones stay: {cause}",
+    "delivery_goes_on": "Delivery: it goes on, for there is not yet {missing}.",
+    "delivery_lacks_change": "any change, although it says that work was done",
+    "delivery_lacks_check": "a check that passed after the last change",
+    "delivery_lacks_completion": "an end to every entry of the plan",
+    "delivery_lacks_plan": "a list of acceptance criteria",
+    "delivery_lacks_review": "a look at what was changed last",
+    "delivery_lacks_sign_off": "a sign-off that quotes the check",
+    "delivery_unfinished": "Delivery: it ends here, without {missing}. Look at it yourself before you rely on it.",
     "goal_accepted": "The brief counts as accepted, because tool approval is {approval}.",
     "goal_blocked": "Goal blocked: {reason}",
     "goal_complete": "Goal complete. Rounds of work: {rounds}.",
@@ -27,10 +35,16 @@ _SENTENCES: dict[str, str] = {
     "model_silent": "The model has not answered for {seconds:g} s; it is still waited for.",
     "plan_unanswered": "Nobody was there to approve the plan. Plan mode stays on.",
     "reload_failed": "The reload failed and the old runtime stays: {cause}",
+    "source_connected": "From your next prompt on there are more tools ({source}): {tools}.",
     "steer_unused": "This guidance came too late for the turn and was not used: {text}",
 }
 
 
 def say(code: str, params: Mapping[str, Any]) -> str:
-    """The sentence for a code. Raises KeyError for a code that is not in the catalogue: our own mistake."""
-    return _SENTENCES[code].format_map(params)
+    """The sentence for a code; a parameter that is a list holds codes of its own, said one after the other. Raises
+    KeyError for a code that is not in the catalogue: our own mistake."""
+    return _SENTENCES[code].format_map({name: _said(value) for name, value in params.items()})
+
+
+def _said(value: Any) -> Any:
+    return ", ".join(_SENTENCES[code] for code in value) if isinstance(value, list) else value

@@ -145,6 +145,7 @@ class ToolContext:
     file. `seen` is what the call knows of files it looked at, by path, from `prepare` to `apply`. `jobs` are the
     session's background jobs. `judge` says what the gate says (allow, ask, deny) of one more effect that the
     call came upon. `question` asks the person, and takes as long as they do; raises `Cancelled`.
+    `connect` asks for the tools of a source, which come with the next prompt; False if the session has it already.
     `report_goal` takes what the model says of the session's goal and gives the answer; it raises `ToolRefusal`.
     """
 
@@ -160,6 +161,7 @@ class ToolContext:
     veto: Callable[[str], None] = lambda path: None
     seen: dict[str, Any] = field(default_factory=dict)
     jobs: Jobs | None = None
+    connect: Callable[[str], bool] | None = None
     judge: Callable[[Effect], str] = lambda effect: "ask"
     question: Callable[[Form], Answer] | None = None
     report_goal: Callable[[GoalReport], str] = no_goal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from acpagent.core.blocks import Block
 from acpagent.core.events import CommandsChanged, Controls, ControlsChanged, TitleChanged
@@ -13,7 +14,7 @@ from acpagent.core.paths import Roots
 from acpagent.core.reply import Reply
 from acpagent.core.scope import Cancelled
 from acpagent.runtime.session.keep import Keep
-from acpagent.runtime.session.loadout import AXES
+from acpagent.runtime.session.loadout import AXES, SOURCES
 from acpagent.runtime.session.opening import Opener, check_directory, check_home, find_row, show
 from acpagent.runtime.session.rebuild import Rebuilder
 from acpagent.runtime.session.services import Services
@@ -32,6 +33,7 @@ from acpagent.runtime.session.works import (
     Work,
 )
 from acpagent.store import entries, sessions
+from acpagent.toolbox import sources
 from acpagent.wire import codes
 
 # What closing a session may take; whatever is not let go of by then dies with the process.
@@ -178,8 +180,20 @@ class SessionCrew:
 
     def _run_turn(self, turn: Turn) -> TurnOutcome:
         session = self._session
-        runner = TurnRunner(self._services, self._keep(), session.host, lambda changed: session.adjust(changed, None))
+        runner = TurnRunner(
+            self._services, self._keep(), session.host, lambda changed: session.adjust(changed, None), self._connect
+        )
         return runner.run(turn)
+
+    def _connect(self, source: str) -> bool:
+        """Ask for the tools of a source, which a rebuild after the turn brings; False if they were asked for before."""
+        session = self._session
+        with session.lock:
+            asked_for = session.machine.record.requested()[SOURCES]
+            more = sources.joined(asked_for, source)
+            if more != asked_for:
+                session.configure(SOURCES, more, _Unheard())
+            return more != asked_for
 
     def _rebuild(self, rebuild: Rebuild) -> Rebuilt:
         active, asks = dict(self._session.machine.record.active), self._session.host.asks
@@ -221,3 +235,13 @@ class SessionCrew:
             work = self._session.machine.record.work
             if isinstance(work, Turn):
                 work.scope.changed.notify_all()
+
+
+class _Unheard:
+    """The answer to what nobody outside asked for; that it failed, the person is told."""
+
+    def done(self, outcome: Any) -> None:
+        pass
+
+    def fail(self, fault: Fault) -> None:
+        pass

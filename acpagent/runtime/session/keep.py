@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acpagent.core.history import Entry, GoalSet
+from acpagent.core.history import Entry, GoalSet, Tombstone
 from acpagent.core.jobs import Jobs
 from acpagent.core.paths import Roots
+from acpagent.runtime.evidence.ledger import Ledger
 from acpagent.runtime.session.loadout import AXES, CONTROLS, Loadout
 from acpagent.runtime.session.services import SessionGate
 from acpagent.runtime.turn.conversation import Conversation
@@ -87,6 +88,7 @@ class Keep:
     jobs: Jobs = field(default_factory=Jobs)
     goals: Goals = field(default_factory=Goals)
     told_mode: ToldMode = field(default_factory=ToldMode)
+    ledger: Ledger = field(default_factory=Ledger)
 
     def save(self, axes: Mapping[str, str], then: Callable[[BaseException | None], None] = lambda error: None) -> None:
         """Store the axes beside the controls; `then` as with `RowWriter.set_settings`."""
@@ -101,12 +103,12 @@ class Keep:
         """An entry happened: what is kept in memory and the store both learn of it."""
         self.learn((entry,))
         self.journal.add(entry)
-        if isinstance(entry, GoalSet):
+        if isinstance(entry, GoalSet | Tombstone):
             self.set_barrier()
 
     def learn(self, past: Sequence[Entry]) -> None:
-        """What happened is known to the model's view and to those who follow goal and mode."""
-        for fold in (self.conversation, self.goals, self.told_mode):
+        """What happened is known to the model's view and to those who follow goal, mode and work."""
+        for fold in (self.conversation, self.goals, self.told_mode, self.ledger):
             fold.feed(past)
 
     def mode_was_set(self) -> None:

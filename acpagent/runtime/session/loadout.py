@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from acpagent.core.model import Provider, ToolSpec
 from acpagent.core.toolcalls import Tool
 
+# The tool sources that the model connected, as words between commas: an axis that no client sets or sees.
+SOURCES = "sources"
 # The axes that a loadout is built from; any other control of a session needs no rebuild.
-AXES = ("model", "effort", "work_mode")
+AXES = ("model", "effort", "work_mode", SOURCES)
 # The controls a session keeps beside its axes.
 CONTROLS = ("mode", "tool_approval")
 
@@ -26,16 +28,20 @@ class Needs:
 @dataclass(frozen=True, slots=True)
 class Loadout:
     """`model` is `provider/model`. `system` and `tool_list` are spelled once in the provider's dialect, so that
-    every request of a session begins with the same bytes."""
+    every request of a session begins with the same bytes. `delivers`: work is held to what a delivery needs."""
 
     model: str
     provider: Provider
     tools: Mapping[str, Tool]
     system: str
     tool_list: str
+    delivers: bool = False
 
 
-def assemble(model: str, provider: Provider, tools: Mapping[str, Tool], instructions: str) -> Loadout:
+def assemble(
+    model: str, provider: Provider, tools: Mapping[str, Tool], instructions: str, delivers: bool = False
+) -> Loadout:
     """Put a loadout together. The order of `tools` is the order the model sees."""
     specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in tools.values()]
-    return Loadout(model, provider, tools, provider.encode_system(instructions), provider.encode_tools(specs))
+    system, tool_list = provider.encode_system(instructions), provider.encode_tools(specs)
+    return Loadout(model, provider, tools, system, tool_list, delivers)

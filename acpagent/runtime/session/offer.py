@@ -9,6 +9,8 @@ from acpagent.config import work_modes
 from acpagent.config.settings import NO_EFFORT
 from acpagent.core.events import Controls, ModelChoice
 from acpagent.core.faults import TheirFault
+from acpagent.runtime.session.loadout import SOURCES
+from acpagent.toolbox import sources
 from acpagent.wire import codes
 
 
@@ -26,7 +28,8 @@ class Offer:
         models, model = self.models(), values["model"]
         if model not in [choice.id for choice in models]:
             models = (*models, ModelChoice(model, model.partition("/")[0]))
-        return Controls(dict(values), models, self.efforts(model))
+        shown = {name: value for name, value in values.items() if name != SOURCES}
+        return Controls(shown, models, self.efforts(model))
 
     def fit(self, axes: Mapping[str, str]) -> dict[str, str]:
         """An effort that the model does not have falls back to `auto`, an unknown work mode to the usual one."""
@@ -35,10 +38,13 @@ class Offer:
             fitted["effort"] = NO_EFFORT
         if fitted.get("work_mode") not in work_modes.NAMES:
             fitted["work_mode"] = work_modes.BALANCED
+        fitted[SOURCES] = ",".join(sources.listed(fitted.get(SOURCES, "")))
         return fitted
 
     def refusal(self, axis: str, value: str, axes: Mapping[str, str]) -> TheirFault | None:
         """Why an axis cannot take a value while `axes` are requested: only what is listed can be set (CONF-05)."""
+        if axis == SOURCES:
+            return None
         listed = {
             "model": tuple(choice.id for choice in self.models()),
             "effort": self.efforts(axes["model"]),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from acpagent.core.blocks import Block, Text
-from acpagent.core.events import Chunk, TitleChanged, TurnEnded, TurnStarted
+from acpagent.core.events import Chunk, Notice, TitleChanged, TurnEnded, TurnStarted
 from acpagent.core.faults import Fault, OurFault
 from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UserSaid
 from acpagent.core.host import Host
@@ -18,6 +18,8 @@ from acpagent.runtime.session.opening import preface
 from acpagent.runtime.session.services import CommandDesk, LocalAnswer, Services
 from acpagent.runtime.session.works import Turn, TurnOutcome
 from acpagent.runtime.turn import attached, mode
+from acpagent.runtime.turn.delivery import Delivery
+from acpagent.runtime.turn.followup import FollowUp
 from acpagent.runtime.turn.hostcall import HostCalls
 from acpagent.runtime.turn.loop import Ended, Spending, Steering, TurnLoop
 from acpagent.runtime.turn.mode import Mode
@@ -28,7 +30,7 @@ from acpagent.runtime.turn.speaker import Speaker, new_id
 from acpagent.runtime.turn.stop import STOPS, leaves_no_trace
 from acpagent.runtime.turn.toolrun import Desk, ToolRunner
 from acpagent.store import sessions
-from acpagent.toolbox import jobs
+from acpagent.toolbox import jobs, sources
 from acpagent.wire import codes
 
 TITLE_LENGTH = 80
@@ -36,12 +38,15 @@ TITLE_LENGTH = 80
 
 @dataclass(slots=True)
 class TurnRunner:
-    """Runs the turns of one session on its worker. `set_controls` changes mode or approval."""
+    """Runs the turns of one session on its worker. `set_controls` changes mode or approval; `connect` asks for the
+    tools of a source, False if the session has asked before; `connected` are those the turn asked for."""
 
     services: Services
     keep: Keep
     host: Host
     set_controls: Callable[[Mapping[str, str]], None]
+    connect: Callable[[str], bool]
+    connected: list[str] = field(default_factory=list)
 
     def run(self, turn: Turn) -> TurnOutcome:
         """The whole turn. Its last entry is committed before this returns, so before it is answered."""
@@ -86,11 +91,24 @@ class TurnRunner:
             self.services.report("a turn", error)
             ended = Ended("finished", OurFault(f"internal error ({type(error).__name__})"))
         pursuit.close(ended.end, ended.fault)
+        self._tell_of_sources(speaker)
         closed = loop.close(ended, _seal(turn))
         self.keep.cost, self.keep.tokens = spending.cost, spending.tokens
         self.keep.spoken = self.keep.spoken or not leaves_no_trace(closed.stop, ended.fault)
         self.services.credentials.rejected = ended.fault is not None and ended.fault.code == codes.AUTH_REQUIRED
         return ended, closed
+
+    def _tell_of_sources(self, speaker: Speaker) -> None:
+        for source in self.connected:
+            tools = ", ".join(sources.SOURCES[source].tools)
+            speaker.tell(Notice("info", "source_connected", {"source": source, "tools": tools}))
+
+    def _connect(self, source: str) -> bool:
+        """On a tool's helper thread."""
+        added = self.connect(source)
+        if added:
+            self.connected.append(source)
+        return added
 
     def _pursuit(self, turn_id: str, turn: Turn, speaker: Speaker, spending: Spending) -> Pursuit:
         keep, limits = self.keep, self.services.limits
@@ -118,6 +136,12 @@ class TurnRunner:
 
     def _loop(self, turn_id: str, turn: Turn, speaker: Speaker, spending: Spending, pursuit: Pursuit) -> TurnLoop:
         keep, loadout = self.keep, self.keep.loadout
+        desk = self._desk(turn_id, turn.scope, speaker, pursuit)
+        follow_ups: list[FollowUp] = [PlanApproval(pursuit.mode, pursuit.calls, speaker.tell), pursuit]
+        if loadout.delivers:
+            delivery = Delivery(keep.ledger, keep.roots, speaker.tell, lambda: keep.gate.read_only)
+            desk.objection = delivery.objection
+            follow_ups.insert(0, delivery)
         return TurnLoop(
             turn_id=turn_id,
             scope=turn.scope,
@@ -126,20 +150,20 @@ class TurnRunner:
             record=keep.record,
             provider=loadout.provider,
             prefix=(loadout.system, loadout.tool_list),
-            tools=ToolRunner(self._desk(turn_id, turn.scope, speaker, pursuit)),
+            tools=ToolRunner(desk),
             speaker=speaker,
             reader=self._reader(turn.request.blocks, pursuit),
             steering=Steering(turn.take, turn.take_or_seal),
             spending=spending,
             limit=self.services.limits.turn_requests,
-            follow_ups=(PlanApproval(pursuit.mode, pursuit.calls, speaker.tell), pursuit),
+            follow_ups=follow_ups,
         )
 
     def _desk(self, turn_id: str, scope: Scope, speaker: Speaker, pursuit: Pursuit) -> Desk:
         keep = self.keep
 
         def make_context(scope: Scope, live: LiveOutput) -> ToolContext:
-            return replace(self._context(scope, live), report_goal=pursuit.report)
+            return replace(self._context(scope, live), report_goal=pursuit.report, connect=self._connect)
 
         return Desk(
             turn_id=turn_id,

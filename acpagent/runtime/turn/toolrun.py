@@ -45,7 +45,8 @@ TITLE_CHARACTERS = 120
 
 @dataclass(slots=True)
 class Desk:
-    """What a runner needs of its session and turn, made once per turn."""
+    """What a runner needs of its session and turn, made once per turn. `objection` says why a call that may run has to
+    wait all the same."""
 
     turn_id: str
     scope: Scope
@@ -59,6 +60,7 @@ class Desk:
     tell: Callable[[Notice], None]
     allow_everything: Callable[[], None]
     check_store: Callable[[], None] = lambda: None
+    objection: Callable[[str, Proposal], str | None] = lambda tool_name, proposal: None
 
 
 @dataclass(eq=False, slots=True)
@@ -212,6 +214,10 @@ class ToolRunner:
         assert running.proposal is not None
         assert running.context is not None
         verdict = self._desk.gate.judge(running.made.name, running.proposal)
+        objection = None if verdict.action == "deny" else self._desk.objection(running.made.name, running.proposal)
+        if objection is not None:
+            self._settle(running, ToolResult(objection, failed=True))
+            return False
         if verdict.action == "allow":
             return True
         subject = running.proposal.subject or running.proposal.title

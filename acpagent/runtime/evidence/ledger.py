@@ -1,0 +1,175 @@
+"""The ledger: what was done for the task at hand, read off a session's history as it happens, or as it is loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from acpagent.core import shellparse
+from acpagent.core.history import CallSettled, Entry, PlanSet, TurnOpened
+from acpagent.core.paths import Roots
+from acpagent.core.shellparse import Command, Script
+from acpagent.core.toolcalls import Diff, PlanEntry, ToolCall
+from acpagent.permission import commands
+from acpagent.runtime.evidence import checks
+from acpagent.runtime.evidence.checks import Check
+
+SHELL_TOOL, SIGN_OFF_TOOL = "bash", "complete_step"
+_CHANGES = frozenset({"edit", "delete", "move"})
+_LOOKS = frozenset({"read"})
+_REVIEWS = (("git", "diff"), ("git", "status"), ("git", "show"), ("jj", "diff"), ("hg", "diff"), ("svn", "diff"))
+# Files that nothing but a reader checks.
+_DOCUMENT_ENDINGS = (".md", ".mdx", ".txt", ".rst", ".adoc")
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A check that passed: when, by the ledger's own count, and the whole command line that ran it."""
+
+    at: int
+    check: Check
+    line: str
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Owned by the session worker; needs no lock. Calls are kept as they come and read when somebody wants to know.
+
+    Times are numbers that only grow. A task begins with a prompt while nothing of the plan is left to do, and then
+    what was done before no longer counts.
+    """
+
+    plan: tuple[PlanEntry, ...] = ()
+    changed: dict[str, int] = field(default_factory=dict)  # path -> when last
+    passed: list[Passed] = field(default_factory=list)
+    signed: list[tuple[int, str]] = field(default_factory=list)  # when, and all that was quoted
+    turn_began: int = 0
+    _unread: list[tuple[int, ToolCall]] = field(default_factory=list)
+    _looked: dict[str, int] = field(default_factory=dict)
+    _reviewed: int = 0
+    _now: int = 0
+
+    def feed(self, entries: Iterable[Entry]) -> None:
+        """Take entries in the order they happened."""
+        for entry in entries:
+            self._now += 1
+            if isinstance(entry, TurnOpened):
+                self._begin_turn()
+            elif isinstance(entry, PlanSet):
+                self.plan = entry.entries
+            elif isinstance(entry, CallSettled):
+                self._unread.append((self._now, entry.call))
+
+    def read(self, roots: Roots) -> None:
+        """Catch up with the calls that came in. What is written outside the `roots` is nobody's work."""
+        for at, call in self._unread:
+            if call.name == SHELL_TOOL:
+                self._take_command(at, call, roots)
+            elif call.status == "completed":
+                self._take(at, call)
+        self._unread.clear()
+
+    @property
+    def last_change(self) -> int:
+        """When something was changed last; 0 for never."""
+        return max(self.changed.values(), default=0)
+
+    @property
+    def changed_in_turn(self) -> bool:
+        return self.last_change > self.turn_began
+
+    def open_steps(self) -> list[PlanEntry]:
+        """What of the plan is not completed."""
+        return [entry for entry in self.plan if entry.status != "completed"]
+
+    def unreviewed(self) -> list[str]:
+        """The changed files that nobody looked at since: neither read one by one, nor all by one look at the diff."""
+        if self._reviewed > self.last_change:
+            return []
+        return [
+            path
+            for path, changed in self.changed.items()
+            if self._looked.get(path, 0) <= changed and os.path.isfile(path)
+        ]
+
+    def only_documents(self) -> bool:
+        """Whether everything that changed is for readers, so that reading it is all the checking there is."""
+        return all(path.lower().endswith(_DOCUMENT_ENDINGS) for path in self.changed)
+
+    def proofs(self) -> list[Passed]:
+        """The checks that passed after the last change, or by the command line that made it."""
+        return [passed for passed in self.passed if passed.at >= self.last_change]
+
+    def signed_for(self, proof: Passed | None) -> bool:
+        """Whether work was signed off after a proof, quoting it; without one, after the last change."""
+        if proof is None:
+            return any(at > self.last_change for at, _ in self.signed)
+        return any(at > proof.at and quotes(words, proof) for at, words in self.signed)
+
+    def _begin_turn(self) -> None:
+        self.turn_began = self._now
+        if not self.open_steps():
+            self.plan, self._reviewed = (), 0
+            for record in (self.changed, self.passed, self.signed, self._looked, self._unread):
+                record.clear()
+
+    def _take(self, at: int, call: ToolCall) -> None:
+        if call.name == SIGN_OFF_TOOL:
+            self.signed.append((at, "\n".join(_listed(call.raw_output, "evidence"))))
+        elif call.kind in _CHANGES:
+            self.changed.update(dict.fromkeys(_places(call) or [call.title], at))
+        elif call.kind in _LOOKS:
+            self._looked.update(dict.fromkeys(_places(call), at))
+
+    def _take_command(self, at: int, call: ToolCall, roots: Roots) -> None:
+        """One that failed may have written all the same. Of a background job no end is known, so that it shows
+        nothing."""
+        line = call.raw_input.get("command") if isinstance(call.raw_input, dict) else None
+        if not isinstance(line, str):
+            return
+        script = shellparse.parse(line)
+        self.changed.update(dict.fromkeys(_written(script, roots), at))
+        if call.facts.get("exit_code") != 0:
+            return
+        self.passed += [Passed(at, check, line) for check in checks.recognise(script) if not check.masked]
+        if any(_reviews(command) for command in script.commands):
+            self._reviewed = at
+
+
+def quotes(words: str, proof: Passed) -> bool:
+    """Whether some words quote a command, be it in other quotation marks and spacing."""
+    said = _plain(words)
+    return any(_plain(command) in said for command in (proof.line, proof.check.command))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.translate(_UNQUOTED).split()).lower()
+
+
+_UNQUOTED = str.maketrans(dict.fromkeys("'\"`\\", ""))
+
+
+def _written(script: Script, roots: Roots) -> list[str]:
+    """The files in the roots that a command line is known to write."""
+    cwd = roots.all[0]
+    steps = commands.weigh(script, roots, cwd, os.path.expanduser("~"))
+    return [path for step in steps for path in step.writes if roots.contains(path)]
+
+
+def _reviews(command: Command) -> bool:
+    words = checks.unwrapped([word.text for word in command.words])
+    plain = tuple(word for word in words if not word.startswith("-"))
+    return plain[:2] in _REVIEWS
+
+
+def _places(call: ToolCall) -> list[str]:
+    """The files that a call was about."""
+    paths = [place.path for place in call.locations] + [item.path for item in call.content if isinstance(item, Diff)]
+    return list(dict.fromkeys(os.path.realpath(path) for path in paths))
+
+
+def _listed(raw: Any, name: str) -> Sequence[str]:
+    found = raw.get(name) if isinstance(raw, dict) else None
+    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
