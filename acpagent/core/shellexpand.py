@@ -167,7 +167,7 @@ class Expansions:
             self.visit_all(child, inner)
         if not self.source(node).startswith("$((") or not balanced(body):
             self.doubt("a sum that cannot be read")
-        if STARTS_CODE.search(self._without(node)):
+        if STARTS_CODE.search(self._without(node)[3:-2]):
             self.doubt("a sum that cannot be read")
         return "arithmetic" if SUM.fullmatch(body) else "arithmetic computed"
 
