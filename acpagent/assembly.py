@@ -175,15 +175,14 @@ class Assembly:
             sees_images=provider.sees_images, allow_private=self._settings.fetch.allow_private, asks=needs.asks
         )
         tools = Registry(mode.tools(every, sources.listed(axes[loadout.SOURCES]))).tools()
-        return loadout.assemble(model.id, provider, tools, SYSTEM_PROMPT + mode.block, mode.delivers)
+        return loadout.assemble(model.id, provider, tools, SYSTEM_PROMPT + mode.block, mode.delivers, self._rules())
 
     def _make_gate(self, roots: Roots) -> Gate:
         """Raises `Fault` if what was granted cannot be read."""
         repository = self._repositories.open(roots.all[0])
-        return Gate(self.rules(), roots, "ask", repository, kept=(os.path.realpath(self._home),))
+        return Gate(self._rules(), roots, "ask", repository, kept=(os.path.realpath(self._home),))
 
-    def rules(self) -> Rules:
-        """The permission rules of the configuration as it was last read."""
+    def _rules(self) -> Rules:
         return rules.read(self._settings.permissions)
 
 

@@ -39,6 +39,9 @@ class Rules:
     deny: tuple[Rule, ...] = ()
 
 
+NO_RULES = Rules()
+
+
 def read(settings: PermissionSettings) -> Rules:
     """The rules of a configuration. Raises `RuleError`: a rule that is not understood cannot be kept."""
     allow, ask, deny = (tuple(parse(text) for text in texts) for texts in (settings.allow, settings.ask, settings.deny))

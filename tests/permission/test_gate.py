@@ -1,56 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
-from acpagent.core.paths import Roots
 from acpagent.core.toolcalls import Effect, Proposal
-from acpagent.permission.gate import Gate
-
-ALL = ("deny", "once", "session", "full")
-REMEMBERED = ("deny", "once", "session")
-ONCE = ("deny", "once")
-
-
-@dataclass
-class Settings:
-    allow: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-
-
-class World:
-    """A root `in`, an additional root `more`, a directory `out` outside, and links that lead out."""
-
-    def __init__(self, base):
-        self.base = base
-        for name in ("in/src", "in/.git/hooks", "more", "out"):
-            (base / name).mkdir(parents=True)
-        (base / "out" / "file").write_text("")
-        (base / "in" / "link").symlink_to(base / "out")
-        self.roots = Roots(str(base / "in"), [str(base / "more")])
-
-    def gate(self, approval="ask", **rules):
-        return Gate(Settings(**rules), self.roots, approval)
-
-    def proposal(self, kind, target):
-        effect = (
-            Effect(kind, command=target) if kind == "execute" else Effect(kind, self.roots.resolve(target))
-        )
-        return Proposal("Do it", "other", (effect,))
+from tests.permission.world import ALL, DIRECTORY, KEPT, ONCE, World, judge
 
 
 @pytest.fixture
 def world(tmp_path):
     return World(tmp_path.resolve())
-
-
-TOOLS = {"read": "read_file", "write": "edit_file", "execute": "bash"}
-
-
-def judge(world, gate, kind, target, tool=None):
-    return gate.judge(tool or TOOLS[kind], world.proposal(kind, target))
 
 
 @pytest.mark.parametrize(
@@ -60,17 +18,14 @@ def judge(world, gate, kind, target, tool=None):
         ("ask", "read", "../more/a", "allow", ()),
         ("ask", "write", "src/a", "ask", ALL),
         ("ask", "write", "../more/a", "ask", ALL),
-        ("ask", "execute", "ls", "ask", ALL),
         ("auto", "read", "src/a", "allow", ()),
         ("auto", "write", "src/a", "allow", ()),
         ("auto", "write", "new/dir/a", "allow", ()),
-        ("auto", "execute", "ls", "ask", ALL),
         ("yolo", "write", "src/a", "allow", ()),
-        ("yolo", "execute", "rm -rf /", "allow", ()),
         # outside the roots, by dots, by a link, below a link, as a new file
         ("ask", "read", "../out/file", "ask", ONCE),
         ("auto", "read", "link/file", "ask", ONCE),
-        ("auto", "read", "link", "ask", REMEMBERED),
+        ("auto", "read", "link", "ask", DIRECTORY),
         ("auto", "write", "../out/file", "ask", ONCE),
         ("auto", "write", "link/file", "ask", ONCE),
         ("auto", "write", "link/new/file", "ask", ONCE),
@@ -81,7 +36,7 @@ def judge(world, gate, kind, target, tool=None):
         ("auto", "write", "src/.acpagent/hooks.yaml", "ask", ONCE),
         ("auto", "write", ".gitignore", "allow", ()),
         ("auto", "read", ".git/config", "allow", ()),
-        ("yolo", "write", ".git/config", "allow", ()),
+        ("yolo", "write", ".git/config", "ask", ONCE),
     ],
 )
 def test_without_rules(world, approval, kind, target, action, choices):
@@ -94,18 +49,15 @@ def test_without_rules(world, approval, kind, target, action, choices):
 @pytest.mark.parametrize("approval", ["ask", "auto", "yolo"])
 def test_deny_rules_hold_in_every_mode(world, approval):
     gate = world.gate(
-        approval, deny=("Edit(*.lock)", "Read(.env)", "Bash(rm:*)"), allow=("Edit", "Read", "Bash")
+        approval, deny=("Edit(*.lock)", "Read(.env)"), allow=("Edit", "Read")
     )
     gate.grant_session("Edit(./a.lock)")
-    gate.grant_session("Bash(rm x)")
     for kind, target in (
         ("write", "src/a.lock"),
         ("write", "a.lock"),
         ("write", "../out/a.lock"),
         ("read", "src/.env"),
         ("read", "../out/.env"),
-        ("execute", "rm x"),
-        ("execute", "true && rm x"),
     ):
         verdict = judge(world, gate, kind, target)
         assert verdict.action == "deny", target
@@ -141,13 +93,12 @@ def test_ask_beats_allow_and_offers_to_remember_the_very_path(world):
 
 
 def test_allow_rules(world):
-    gate = world.gate(allow=("Edit(docs/**)", f"Edit({world.base}/out/**)", "Read", "Bash(ls:*)"))
+    gate = world.gate(allow=("Edit(docs/**)", f"Edit({world.base}/out/**)", "Read"))
     assert judge(world, gate, "write", "docs/a").action == "allow"
     assert judge(world, gate, "write", "src/a").action == "ask"
     assert judge(world, gate, "write", "../out/a").action == "allow"
-    # no pattern means the roots; and nothing allows a command, or what is protected
+    # no pattern means the roots; and nothing allows what is protected
     assert judge(world, gate, "read", "../out/file").action == "ask"
-    assert judge(world, gate, "execute", "ls").action == "ask"
     assert judge(world, world.gate(allow=("Edit", "Edit(**)")), "write", ".git/config").action == "ask"
 
 
@@ -160,25 +111,6 @@ def test_a_session_grant_is_for_edits_in_the_roots(world):
     assert judge(world, gate, "write", "../out/b").action == "ask"
     assert judge(world, gate, "write", ".git/config").action == "ask"
     assert judge(world, world.gate(), "write", "src/a").action == "ask"
-
-
-@pytest.mark.parametrize("command", ["npm test", "echo '*' (x)", "a\nb", "ls ", "Bash(x)", "*"])
-@pytest.mark.parametrize("approval", ["ask", "auto"])
-def test_a_session_grant_is_for_the_same_command_letter_by_letter(world, approval, command):
-    gate = world.gate(approval, ask=("Bash",))
-    gate.grant_session(judge(world, gate, "execute", command).rule)
-    assert judge(world, gate, "execute", command).action == "allow"
-    for other in (command + " ", command + ";id", "id"):
-        assert judge(world, gate, "execute", other).action == "ask"
-
-
-def test_with_a_deny_rule_for_commands_yolo_asks_for_all_of_them(world):
-    gate = world.gate("yolo", deny=("Bash(rm -rf:*)",))
-    verdict = judge(world, gate, "execute", "sh -c 'rm' -rf /")
-    assert (verdict.action, verdict.choices) == ("ask", REMEMBERED)
-    assert "Bash(rm -rf:*)" in verdict.reason
-    gate.grant_session(verdict.rule)
-    assert judge(world, gate, "execute", "sh -c 'rm' -rf /").action == "allow"
 
 
 def test_a_directory_outside_can_be_remembered(world):
@@ -198,7 +130,7 @@ def test_a_search_that_may_show_what_is_denied_is_asked_for(world):
     assert judge(world, gate, "read", ".", tool="glob").action == "allow"
     assert judge(world, gate, "read", "secret/x", tool="grep").action == "deny"
     verdict = judge(world, gate, "read", ".", tool="grep")
-    assert (verdict.action, verdict.rule, verdict.choices) == ("ask", f"Grep({world.base}/in)", REMEMBERED)
+    assert (verdict.action, verdict.rule, verdict.choices) == ("ask", f"Grep({world.base}/in)", KEPT)
     gate.grant_session(verdict.rule)
     assert judge(world, gate, "read", ".", tool="grep").action == "allow"
 
@@ -269,9 +201,13 @@ def test_rules_about_fetching_are_not_about_other_tools(world):
         ((), "auto", "ask", ALL),
         ((Effect("read"),), "auto", "ask", ONCE),
         ((Effect("write"),), "auto", "ask", ONCE),
-        ((Effect("plan"), Effect("execute", command="ls")), "auto", "ask", ALL),
+        ((Effect("question"),), "ask", "allow", ()),
+        ((Effect("end_job"),), "ask", "allow", ()),
+        ((Effect("plan"), Effect("network")), "auto", "ask", ALL),
+        ((Effect("execute"),), "yolo", "allow", ()),
+        ((Effect("execute"),), "auto", "ask", ONCE),
         (
-            (Effect("execute", command="a"), Effect("execute", command="b")),
+            (Effect("network"), Effect("network", host="x.org")),
             "ask",
             "ask",
             ("deny", "once", "full"),
@@ -279,7 +215,7 @@ def test_rules_about_fetching_are_not_about_other_tools(world):
     ],
 )
 def test_other_effects(world, effects, approval, action, choices):
-    verdict = world.gate(approval).judge("tool", Proposal("Do it", "other", effects))
+    verdict = world.gate(approval).judge("mcp__x__y", Proposal("Do it", "other", effects))
     assert (verdict.action, verdict.choices) == (action, choices)
 
 
@@ -301,13 +237,13 @@ def test_a_name_that_cannot_be_judged_by_eye_is_not_remembered(world):
 
 
 def test_a_rule_that_is_not_understood_is_an_error(world):
-    with pytest.raises(ValueError, match="no permission rule"):
+    with pytest.raises(ValueError, match="a bracket that is not closed"):
         world.gate(deny=("Bash(",))
 
 
 def test_sessions_do_not_share_what_was_granted(world):
     one, other = world.gate(), world.gate()
-    one.grant_session("Bash(ls)")
+    one.grant_session("Edit")
     one.approval = "auto"
     assert other.approval == "ask"
-    assert judge(world, other, "execute", "ls").action == "ask"
+    assert judge(world, other, "write", "src/a").action == "ask"

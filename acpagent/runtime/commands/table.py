@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Command
+from acpagent.runtime.commands import permissions
 from acpagent.runtime.session.services import CommandDesk, LocalAnswer
 
 
@@ -24,7 +25,10 @@ class CommandTable:
     """The commands, and the answers to prompts that are one of them."""
 
     def __init__(self) -> None:
-        commands = (LocalCommand("help", "Show what acpagent can do here", self._help),)
+        commands = (
+            LocalCommand("help", "Show what acpagent can do here", self._help),
+            LocalCommand("permissions", permissions.DESCRIPTION, permissions.answer, permissions.HINT),
+        )
         self._commands = {command.name: command for command in commands}
 
     def listed(self) -> tuple[Command, ...]:

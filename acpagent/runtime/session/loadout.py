@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from acpagent.core.model import Provider, ToolSpec
 from acpagent.core.toolcalls import Tool
+from acpagent.permission.rules import NO_RULES, Rules
 
 # The tool sources that the model connected, as words between commas: an axis that no client sets or sees.
 SOURCES = "sources"
@@ -28,7 +29,8 @@ class Needs:
 @dataclass(frozen=True, slots=True)
 class Loadout:
     """`model` is `provider/model`. `system` and `tool_list` are spelled once in the provider's dialect, so that
-    every request of a session begins with the same bytes. `delivers`: work is held to what a delivery needs."""
+    every request of a session begins with the same bytes. `delivers`: work is held to what a delivery needs. `rules`
+    are the permission rules, which the session's gate takes over."""
 
     model: str
     provider: Provider
@@ -36,12 +38,18 @@ class Loadout:
     system: str
     tool_list: str
     delivers: bool = False
+    rules: Rules = NO_RULES
 
 
 def assemble(
-    model: str, provider: Provider, tools: Mapping[str, Tool], instructions: str, delivers: bool = False
+    model: str,
+    provider: Provider,
+    tools: Mapping[str, Tool],
+    instructions: str,
+    delivers: bool = False,
+    rules: Rules = NO_RULES,
 ) -> Loadout:
     """Put a loadout together. The order of `tools` is the order the model sees."""
     specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in tools.values()]
     system, tool_list = provider.encode_system(instructions), provider.encode_tools(specs)
-    return Loadout(model, provider, tools, system, tool_list, delivers)
+    return Loadout(model, provider, tools, system, tool_list, delivers, rules)

@@ -66,6 +66,7 @@ class Rebuilder:
         keep = self.keep
         keep.loadout.provider.close()
         keep.loadout = loadout
+        keep.gate.rules = loadout.rules
         keep.conversation.rebind(loadout.provider)
         if keep.row.settings != settings_of(axes, keep.controls):
             keep.save(axes)

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from acpagent.core.blocks import Block
 from acpagent.core.events import Command
 from acpagent.core.paths import Roots
+from acpagent.core.rules import Rule
+from acpagent.permission.rules import Rules
 from acpagent.runtime.session.loadout import Loadout, Needs
 from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.turn.permitting import Gate
@@ -17,11 +19,19 @@ from acpagent.store.leases import Leases
 
 
 class SessionGate(Gate, Protocol):
-    """The gate with what a session sets of it."""
+    """The gate with what a session sets of it, and what a person is shown."""
 
     approval: Any
     roots: Roots
     read_only: bool
+    rules: Rules
+
+    @property
+    def session_rules(self) -> tuple[Rule, ...]: ...
+    @property
+    def repository_rules(self) -> tuple[Rule, ...]: ...
+    def clear(self) -> None:
+        """Forget what was granted. Raises `Fault`."""
 
 
 @dataclass(frozen=True, slots=True)
