@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from acpagent.cli.main import FAILED, USAGE
-from acpagent.client.callbacks import Permission
+from acpagent.client.callbacks import Permission, Question
 from acpagent.client.client import Client
 from acpagent.client.faults import AgentEnded, AgentFault
 from acpagent.client.process import STOP_SECONDS
@@ -32,11 +32,14 @@ class UsageError(Exception):
 
 @contextmanager
 def running(
-    flags: Sequence[str] = (), permission: Permission | None = None, env: Mapping[str, str] | None = None
+    flags: Sequence[str] = (),
+    permission: Permission | None = None,
+    env: Mapping[str, str] | None = None,
+    question: Question | None = None,
 ) -> Iterator[Client]:
     """An agent process for as long as the block lasts. What it said on stderr comes last, unless it ended by
     itself: then the fault tells it. Raises as `Client.launch`."""
-    client = Client.launch([*COMMAND, *flags], permission=permission, env=env)
+    client = Client.launch([*COMMAND, *flags], permission=permission, question=question, env=env)
     patience, told = STOP_SECONDS, False
     try:
         yield client

@@ -32,6 +32,10 @@ class Asker:
             if answer := self._read(f"{question}{shown}: ") or default:
                 return answer
 
+    def perhaps(self, question: str) -> str:
+        """A line of text, which may be empty."""
+        return self._read(f"{question}: ")
+
     def yes(self, question: str, default: bool = True) -> bool:
         """A yes or a no."""
         while True:
@@ -43,11 +47,7 @@ class Asker:
 
     def choose(self, rows: Sequence[tuple[str, str]], question: str = "Number", default: int | None = None) -> int:
         """The position of a row, by its number or its first column; rows are a name and what to say about it."""
-        width = max(columns(name) for name, _ in rows)
-        self.terminal.gap(0)
-        for number, (name, about) in enumerate(rows, 1):
-            line = f"  {number:>3}  {name}{' ' * (width - columns(name))}  {about}".rstrip()
-            self.terminal.line(fitted(line, self.terminal.width) if self.terminal.live else line)
+        self._list(rows)
         while True:
             shown = "" if default is None else f" [{default + 1}]"
             answer = self._read(f"{question}{shown}: ")
@@ -60,6 +60,17 @@ class Asker:
                 return found[0] if found else number - 1
             if answer:
                 self.terminal.line(f"  Write a number from 1 to {len(rows)}.", "yellow")
+
+    def several(self, rows: Sequence[tuple[str, str]]) -> list[int]:
+        """The positions of any number of rows, by their numbers."""
+        self._list(rows)
+        while True:
+            words = self._read("Numbers, such as 1 2 (Enter: none, Ctrl-D: decline): ").replace(",", " ").split()
+            numbers = [int(word) if word.isascii() and word.isdigit() and len(word) < 6 else 0 for word in words]
+            if all(0 < number <= len(rows) for number in numbers):
+                self.terminal.line()
+                return sorted({number - 1 for number in numbers})
+            self.terminal.line(f"  Write numbers from 1 to {len(rows)}.", "yellow")
 
     def hidden(self, question: str) -> str:
         """A line that is not shown as it is typed. Raises `CannotHide`."""
@@ -75,6 +86,13 @@ class Asker:
                 raise GaveUp from None
         self.terminal.entered()
         return answer.strip()
+
+    def _list(self, rows: Sequence[tuple[str, str]]) -> None:
+        width = max((columns(name) for name, _ in rows), default=0)
+        self.terminal.gap(0)
+        for number, (name, about) in enumerate(rows, 1):
+            line = f"  {number:>3}  {name}{' ' * (width - columns(name))}  {about}".rstrip()
+            self.terminal.line(fitted(line, self.terminal.width) if self.terminal.live else line)
 
     def _read(self, question: str) -> str:
         self.terminal.write(question, "bold")

@@ -11,6 +11,7 @@ from acpagent.cli.show import Call, TurnView
 from acpagent.cli.terminal import Terminal
 from acpagent.client.faults import AgentFault
 from acpagent.client.permission import Option, PermissionRequest
+from acpagent.client.questions import QuestionRequest
 from acpagent.client.updates import ToolUpdate, Update
 
 
@@ -45,6 +46,12 @@ class JsonView:
 
     def refused(self, request: PermissionRequest) -> None:
         self._aside.refused(request)
+
+    def form(self, request: QuestionRequest, terminal: Terminal) -> None:
+        self._aside.form(request, self.terminal)
+
+    def declined(self, request: QuestionRequest) -> None:
+        self._aside.declined(request)
 
     def remark(self, text: str, style: str = "dim") -> None:
         self._aside.remark(text, style)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 import termios
+from typing import Any
 
+from acpagent.cli import filling
 from acpagent.cli.show import View
 from acpagent.cli.terminal import Terminal
 from acpagent.client.permission import Option, PermissionRequest, chosen
+from acpagent.client.questions import QuestionRequest
 from acpagent.config import locate
 
 
@@ -34,12 +37,18 @@ class Person:
         self._view.answered(option, self._terminal)
         return option
 
+    def fill(self, request: QuestionRequest) -> dict[str, Any] | None:
+        """What the person filled in; None declines."""
+        self._view.form(request, self._terminal)
+        _forget_typed_ahead()
+        return filling.fill(request, self._terminal)
+
     def advise(self) -> None:
         """Nothing to add: whoever was asked knows."""
 
 
 class Nobody:
-    """Refuses, and says so."""
+    """Refuses and declines, and says so."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -49,6 +58,10 @@ class Nobody:
         """Refuse."""
         self._refused = True
         self._view.refused(request)
+
+    def fill(self, request: QuestionRequest) -> None:
+        """Decline."""
+        self._view.declined(request)
 
     def advise(self) -> None:
         """How to allow what was refused."""

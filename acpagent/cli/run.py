@@ -25,7 +25,7 @@ _EXITS = {
     "cancelled": CANCELLED,
 }
 _EPILOG = """\
-Questions of the agent are asked on the terminal; without one they are answered no.
+Questions of the agent are asked on the terminal; without one they are answered no, or declined.
 The first Ctrl-C cancels the turn, a second one ends the command.
 
 With --json each line on stdout is one object: updates as the protocol has them, with their `sessionUpdate`; and last
@@ -75,8 +75,8 @@ def _run(options: argparse.Namespace) -> int:
 def _for_a_person(text: str, cwd: str, flags: list[str]) -> int:
     view = TurnView(Terminal(sys.stdout), cwd)
     someone = Person(view) if sys.stdin.isatty() else Nobody(view)
-    watch = Watch(view, someone.decide)
-    with agent.running(flags, watch.permission) as client:
+    watch = Watch(view, someone.decide, someone.fill)
+    with agent.running(flags, watch.permission, question=watch.question) as client:
         try:
             stop = watch.run(client.open(cwd), text)
         finally:
@@ -89,9 +89,9 @@ def _for_a_person(text: str, cwd: str, flags: list[str]) -> int:
 def _as_json(text: str, cwd: str, flags: list[str]) -> int:
     view = JsonView(cwd)
     someone = Person(view) if sys.stdin.isatty() else Nobody(view)
-    watch = Watch(view, someone.decide)
+    watch = Watch(view, someone.decide, someone.fill)
     try:
-        with agent.running(flags, watch.permission) as client:
+        with agent.running(flags, watch.permission, question=watch.question) as client:
             session = client.open(cwd)
             stop = watch.run(session, text)
             view.result(watch.response, session.id)

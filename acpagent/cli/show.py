@@ -10,6 +10,7 @@ from acpagent.cli.diff import unified
 from acpagent.cli.openlines import OpenLines
 from acpagent.cli.terminal import Terminal, columns, fitted
 from acpagent.client.permission import Option, PermissionRequest
+from acpagent.client.questions import QuestionRequest
 from acpagent.client.updates import MessageChunk, PlanUpdate, ToolUpdate, Update, dicts_of
 from acpagent.core.bounds import clean, one_line, visible
 
@@ -81,6 +82,8 @@ class View(Protocol):
     def question(self, request: PermissionRequest, terminal: Terminal) -> None: ...
     def answered(self, option: Option | None, terminal: Terminal, by: str = "") -> None: ...
     def refused(self, request: PermissionRequest) -> None: ...
+    def form(self, request: QuestionRequest, terminal: Terminal) -> None: ...
+    def declined(self, request: QuestionRequest) -> None: ...
     def remark(self, text: str, style: str = "dim") -> None: ...
     def end(self, stop: str = "end_turn") -> None: ...
 
@@ -118,15 +121,7 @@ class TurnView:
     def question(self, request: PermissionRequest, terminal: Terminal) -> None:
         """What the agent wants to do, and the answers on offer by number."""
         width = terminal.width
-        call_id = str(request.tool_call.get("toolCallId"))
-        title = f"? {one_line(request.title, 200)}"
-        if terminal is self.terminal and call_id in self._open and len(self._open) == 1:
-            self._open.settle(call_id, terminal.paint(fitted(title, width), "yellow"))
-        else:
-            self._begin("tool")
-            terminal.line(fitted(title, width), "yellow")
-        if columns(title) > width:  # nobody should allow what they cannot see
-            terminal.line(f"    {one_line(request.title, 2000)}", "dim")
+        self._ask(str(request.tool_call.get("toolCallId")), request.title, terminal)
         for line in ToolUpdate(request.tool_call).text.split("\n"):  # what title and diff do not say
             if line:
                 terminal.line(f"    {visible(line)}", "dim")
@@ -142,6 +137,27 @@ class TurnView:
         """A question that nobody was asked."""
         self._begin("tool")
         self.terminal.line(f"? {one_line(request.title, 200)}: refused, because there is nobody to ask", "yellow")
+
+    def form(self, request: QuestionRequest, terminal: Terminal) -> None:
+        """What the agent wants to know."""
+        self._ask(request.tool_call_id or "", request.message, terminal)
+
+    def declined(self, request: QuestionRequest) -> None:
+        """A form that nobody was shown."""
+        self._begin("tool")
+        about = one_line(request.message, 200)
+        self.terminal.line(f"? {about}: declined, because there is nobody to ask", "yellow")
+
+    def _ask(self, call_id: str, question: str, terminal: Terminal) -> None:
+        """A question, in the place of the line of the call that asks."""
+        width, title = terminal.width, f"? {one_line(question, 200)}"
+        if terminal is self.terminal and call_id in self._open and len(self._open) == 1:
+            self._open.settle(call_id, terminal.paint(fitted(title, width), "yellow"))
+        else:
+            self._begin("tool")
+            terminal.line(fitted(title, width), "yellow")
+        if columns(title) > width:  # nobody should allow what they cannot see
+            terminal.line(f"    {one_line(question, 2000)}", "dim")
 
     def remark(self, text: str, style: str = "dim") -> None:
         """Something that the command says itself."""

@@ -13,11 +13,13 @@ from typing import Any
 from acpagent.cli.show import View
 from acpagent.client.faults import AgentFault
 from acpagent.client.permission import Option, PermissionRequest
+from acpagent.client.questions import QuestionRequest
 from acpagent.client.session import Session
 from acpagent.client.turn import Turn
 from acpagent.client.updates import Update
 
 Decide = Callable[[PermissionRequest], Option | None]
+Fill = Callable[[QuestionRequest], dict[str, Any] | None]
 
 # How long a cancel may take before the person is told that it was heard.
 _CANCEL_SECONDS = 1.0
@@ -26,20 +28,23 @@ _WITHDRAWAL_SECONDS = 2.0
 
 
 class Question:
-    """A question that waits on a thread of the client until the main thread has the answer; None refuses."""
+    """A question that waits on a thread of the client until the main thread has the answer, which `ask` gives; None
+    refuses, or declines. `call_id` is the tool call it is about."""
 
-    __slots__ = ("_answer", "_answered", "request")
+    __slots__ = ("_answer", "_answered", "ask", "call_id", "withdrawn")
 
-    def __init__(self, request: PermissionRequest) -> None:
-        self.request = request
-        self._answer: Option | None = None
+    def __init__(self, call_id: object, withdrawn: threading.Event, ask: Callable[[], Any]) -> None:
+        self.call_id = call_id
+        self.withdrawn = withdrawn
+        self.ask = ask
+        self._answer: Any = None
         self._answered = threading.Event()
 
-    def answer(self, option: Option | None) -> None:
-        self._answer = option
+    def answer(self, answer: Any) -> None:
+        self._answer = answer
         self._answered.set()
 
-    def wait(self) -> Option | None:
+    def wait(self) -> Any:
         self._answered.wait()
         return self._answer
 
@@ -63,7 +68,8 @@ class _Remark:
 
 
 class Watch:
-    """Shows one prompt after another in `view`; `decide` answers questions, on the thread that calls `run`.
+    """Shows one prompt after another in `view`; `decide` answers what is to be allowed, and `fill` forms, on the thread
+    that calls `run`.
 
     With `cancels`, the first Ctrl-C cancels the turn and only the next one raises KeyboardInterrupt.
 
@@ -71,9 +77,10 @@ class Watch:
     the updates ahead of it were taken, so it waits until its tool call has been shown.
     """
 
-    def __init__(self, view: View, decide: Decide, cancels: bool = True) -> None:
+    def __init__(self, view: View, decide: Decide, fill: Fill | None = None, cancels: bool = True) -> None:
         self._view = view
         self._decide = decide
+        self._fill = fill
         self._cancels = cancels
         self._inbox: queue.SimpleQueue[Update | Question | _Remark | _Ended] = queue.SimpleQueue()
         self._questions: list[Question] = []
@@ -82,7 +89,21 @@ class Watch:
 
     def permission(self, request: PermissionRequest) -> Option | None:
         """The callback for `Client.launch`."""
-        question = Question(request)
+        call_id = request.tool_call.get("toolCallId")
+        option: Option | None = self._put(Question(call_id, request.withdrawn, lambda: self._decide(request)))
+        return option
+
+    def question(self, request: QuestionRequest) -> dict[str, Any] | None:
+        """The callback for forms."""
+        fill = self._fill
+        if fill is None:
+            return None
+        answers: dict[str, Any] | None = self._put(
+            Question(request.tool_call_id, request.withdrawn, lambda: fill(request))
+        )
+        return answers
+
+    def _put(self, question: Question) -> Any:
         self._inbox.put(question)
         return question.wait()
 
@@ -90,9 +111,7 @@ class Watch:
         """Prompt, and show all that follows; returns the stop reason. Raises what a turn raises."""
         turn = session.prompt(text)
         with self._heeding_interrupts(turn) if self._cancels else nullcontext():
-            threading.Thread(
-                target=self._take_updates, args=(turn,), name="acpagent updates", daemon=True
-            ).start()
+            threading.Thread(target=self._take_updates, args=(turn,), name="acpagent updates", daemon=True).start()
             while not isinstance(item := self._inbox.get(), _Ended):
                 if isinstance(item, Question):
                     self._questions.append(item)
@@ -121,25 +140,25 @@ class Watch:
 
     def _ask_what_is_shown(self, turn: Turn) -> None:
         while self._questions:
-            call_id = self._questions[0].request.tool_call.get("toolCallId")
+            call_id = self._questions[0].call_id
             if call_id in turn.tool_calls and call_id not in self._view.calls:
                 return  # its call is on the way
             self._ask(self._questions.pop(0), turn)
 
     def _ask(self, question: Question, turn: Turn) -> None:
-        request, option = question.request, None
+        answer = None
         try:
             self._deciding = True
-            if not request.withdrawn.is_set() and not turn.cancelled:
-                option = self._decide(request)
+            if not question.withdrawn.is_set() and not turn.cancelled:
+                answer = question.ask()
         except KeyboardInterrupt:
             if not self._cancels:
                 raise
             # The cancel is on its way and answers the question; a refusal must not be quicker.
-            request.withdrawn.wait(_WITHDRAWAL_SECONDS)
+            question.withdrawn.wait(_WITHDRAWAL_SECONDS)
         finally:
             self._deciding = False
-            question.answer(option)
+            question.answer(answer)
 
     def _cancel(self, turn: Turn) -> None:
         turn.cancel()
