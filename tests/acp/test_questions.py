@@ -418,9 +418,12 @@ def test_no_mode_asks_first_or_answers_for_the_person(
     for option, value in (("tool_approval", approval), ("mode", mode)):
         params = {"sessionId": session, "configId": option, "value": value}
         one.agent.call("session/set_config_option", params)
-    updates, asked = asks(one, f"{way}", reply, session=session)
-    assert call_in(updates).status == "completed"
-    assert len(asked) == 1
+    # In plan mode, what the model says in the end is a plan, which is put to the person.
+    replies = [reply, choose("deny")] if mode == "plan" else [reply]
+    updates, asked = asks(one, way, *replies, session=session)
+    assert calls_in(updates)[0].status == "completed"
+    assert asked[0]["method"] == (ELICIT if way == "form" else PERMISSION)
+    assert [params["toolCall"]["kind"] for params in asked[1:]] == ["switch_mode"] * (mode == "plan")
 
 
 def load(one: Agent, session: str, cwd: Path) -> list[Call]:
