@@ -1,4 +1,4 @@
-"""Work modes as the model sees them: its tools, its system prompt, and how tools join a session that begins with few."""
+"""Work modes as the model sees them: tools and system prompt, and how tools join a session that begins with few."""
 
 from __future__ import annotations
 

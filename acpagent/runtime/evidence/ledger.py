@@ -21,7 +21,7 @@ _CHANGES = frozenset({"edit", "delete", "move"})
 _LOOKS = frozenset({"read"})
 _REVIEWS = (("git", "diff"), ("git", "status"), ("git", "show"), ("jj", "diff"), ("hg", "diff"), ("svn", "diff"))
 # Files that nothing but a reader checks.
-_DOCUMENT_ENDINGS = (".md", ".mdx", ".txt", ".rst", ".adoc")
+_DOCUMENT_ENDINGS = (".md", ".mdx", ".rst", ".adoc")
 
 
 @dataclass(frozen=True, slots=True)

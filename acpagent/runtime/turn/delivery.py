@@ -99,11 +99,12 @@ class Delivery:
         return f"Not signed off. Quote, letter by letter, a check that passed after the last change: {lines}."
 
     def _lacks(self, text: str) -> tuple[Lack, ...]:
-        """What is missing, in the order in which it is to be done."""
-        if self.rests():
+        """What is missing, in the order in which it is to be done. A prompt that neither changed anything nor claims it
+        is none to deliver."""
+        if self.rests() or not (self.ledger.changed_in_turn or self._claims(text)):
             return ()
-        if not self.ledger.changed_in_turn:
-            return self._doubt(text)
+        if not self.ledger.changed:
+            return self._doubt()
         proofs = self.ledger.proofs()
         checked = bool(proofs) or self.ledger.only_documents()
         signed = any(self.ledger.signed_for(proof) for proof in proofs or (None,))
@@ -116,10 +117,14 @@ class Delivery:
         }
         return tuple(lack for lack, missing in found.items() if missing)
 
-    def _doubt(self, text: str) -> tuple[Lack, ...]:
-        """A claim that work was done while nothing was seen to change is doubted once."""
+    def _claims(self, text: str) -> bool:
+        """Whether the model says that work was done, in words or by signing it off."""
         signed = any(at > self.ledger.turn_began for at, _ in self.ledger.signed)
-        if self._doubted or not (signed or _CLAIM.search(text)):
+        return signed or _CLAIM.search(text) is not None
+
+    def _doubt(self) -> tuple[Lack, ...]:
+        """A claim that work was done while nothing was seen to change is doubted once."""
+        if self._doubted:
             return ()
         self._doubted = True
         return ("change",)
