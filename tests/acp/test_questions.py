@@ -382,6 +382,20 @@ def test_PERM_06_no_usable_choice_is_nobody(choices: Served, reply: Reply) -> No
     assert text_in(updates) == "Choice done."
 
 
+def test_RPC_25_ELI_01_a_form_is_asked_by_choices_once_the_client_shows_none(agent: StartAgent, home: Home) -> None:
+    home.use_script(SCRIPT)
+    one = agent()
+    one.initialize(FORMS)
+    session = one.new_session(home.path)
+    one.initialize()
+    id = one.start_prompt(session, "form with other")
+    question = one.expect_request(PERMISSION)
+    assert [option["optionId"] for option in question["params"]["options"]] == ["q1:pg", "q1:lite", "q1:other", "skip"]
+    one.decide(question, "q1:lite")
+    assert one.response(id)["result"] == {"stopReason": "end_turn"}
+    assert call_in(one.updates(session)).now["title"] == "Which database? SQLite"
+
+
 # -- cancelling
 
 
