@@ -98,11 +98,13 @@ class Group:
 
     Two threads of its own: the pump reads the output, the watcher waits for the leader to exit. The leader is
     not reaped before its group is dead: while it is a zombie, no other process can get its id, so a signal to
-    the group never hits a stranger. `_lock` guards just that and is a leaf.
+    the group never hits a stranger. `_lock` guards just that and is a leaf. `on_exit` is called by the watcher once the
+    leader has exited, and must not block.
     """
 
-    def __init__(self, output: Sink) -> None:
+    def __init__(self, output: Sink, on_exit: Callable[[], None] | None = None) -> None:
         self._output = output
+        self._on_exit = on_exit
         self._lock = threading.Lock()
         self._leader: subprocess.Popen[bytes] | None = None
         self._reaped = False
@@ -121,12 +123,19 @@ class Group:
         """Whether `stop` was called."""
         return self._stopped.is_set()
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None = None) -> None:
-        """Start the command. Raises OSError."""
+    def start(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        stdin: int | None = None,
+        stdout: int | None = None,
+    ) -> None:
+        """Start the command. Where `stdout` is a descriptor of its own, only stderr is the output. Raises OSError."""
         with _running_lock:
             _running.add(self)
         try:
-            self._begin(argv, cwd, env, stdin)
+            self._begin(argv, cwd, env, stdin, stdout)
         except BaseException:
             with _running_lock:
                 _running.discard(self)
@@ -134,7 +143,9 @@ class Group:
         finally:
             self.begun.set()
 
-    def _begin(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None) -> None:
+    def _begin(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None, stdout: int | None
+    ) -> None:
         read_end, write_end = os.pipe()
         enough_read, self._enough = os.pipe()
         os.set_blocking(read_end, False)
@@ -145,7 +156,7 @@ class Group:
             _close(read_end, write_end, enough_read, self._enough)
             raise OSError("no thread can be started for its output") from None
         try:
-            self._spawn(argv, cwd, env, stdin, write_end)
+            self._spawn(argv, cwd, env, (stdin, stdout, write_end))
         except BaseException:
             self._stop_pump()
             raise
@@ -206,14 +217,15 @@ class Group:
                 return
 
     def _spawn(
-        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None, output: int
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: tuple[int | None, int | None, int]
     ) -> None:
+        stdin, stdout, output = streams
         leader = self._leader = subprocess.Popen(
             list(argv),
             cwd=cwd,
             env=dict(env),
             stdin=subprocess.DEVNULL if stdin is None else stdin,
-            stdout=output,
+            stdout=output if stdout is None else stdout,
             stderr=output,
             start_new_session=True,
         )
@@ -229,6 +241,8 @@ class Group:
         _wait_unreaped(pid)
         self._exited.set()
         self._ended.set()
+        if self._on_exit is not None:
+            self._on_exit()
         if self._abandoned:
             self._reap()
 
