@@ -49,8 +49,6 @@ SCRIPT: dict[str, Any] = {
         turn("for ever$", BRIEF, step("a"), says("a"), step("b"), says("b"), step("c"), says("c")),
         turn("breaks$", BRIEF, step("a"), [{"error": {"status": 400, "message": "broken"}}]),
         turn("slow$", BRIEF, step("a"), [{"text": "Working"}, {"stall": True}]),
-        turn("no brief$", says(" "), says(" "), says(" "), says("Never said.")),
-        turn("late brief$", says(" "), BRIEF, report("complete"), says("Done.")),
         turn("brief only$", BRIEF, step("a"), says("Done.")),
         turn("refuse me$", [{"finish": "refusal"}]),
         turn("go on$", step("z"), says("Went on."), report("complete"), says("Done.")),
@@ -175,11 +173,17 @@ def test_where_nobody_can_accept_the_brief_it_waits(one: Served) -> None:
     assert put(updates).status == "completed"
 
 
-def test_a_model_without_a_brief_is_asked_for_one(one: Served) -> None:
-    updates = one.prompt(pursuing(one), "late brief")
-    assert notices_in(updates)[-1] == "Goal complete. Rounds of work: 1."
-    updates = one.prompt(pursuing(one), "no brief")
+def test_a_model_without_a_brief_is_asked_for_one(tmp_path: Path) -> None:
+    script = {"turns": [turn("without a brief", BRIEF, report("complete"), says("Done.")), turn("late$", says(" "))]}
+    with served(tmp_path, script) as one:
+        assert notices_in(one.prompt(pursuing(one), "late"))[-1] == "Goal complete. Rounds of work: 1."
+
+
+def test_a_model_that_never_writes_a_brief_is_stopped(tmp_path: Path) -> None:
+    with served(tmp_path, {"turns": [turn("never$", says(" "), says(" "), says(" "), says("Never said."))]}) as one:
+        updates = one.prompt(pursuing(one), "never")
     assert notices_in(updates) == ["[warning] Goal stopped: nothing new came of 3 rounds in a row."]
+    assert "Never said." not in text_in(updates)
 
 
 # Complete, or blocked.
