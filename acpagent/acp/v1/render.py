@@ -43,6 +43,7 @@ _FACTS = {
     "entry_count": "entryCount",
     "match_count": "matchCount",
     "duration_ms": "durationMs",
+    "plan_mode_blocked": "planModeBlocked",
 }
 _EVIDENCE_FACTS = ("command", "path", "query", "exitCode", "durationMs")
 _PHASES = {"pending": "start", "in_progress": "start", "completed": "result", "failed": "result"}
