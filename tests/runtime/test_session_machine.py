@@ -291,7 +291,7 @@ TABLE: list[tuple[str, str, str, str]] = [
     ("withdraw c9", "rebuild for axis", "rebuilding", ""),
     ("withdraw c1", "rebuild for axis, another waits", "rebuilding", "c1: -32800; controls model=c"),
     ("withdraw p1", "rebuild for axis, prompt waits", "rebuilding", "p1: cancelled"),
-    ("withdraw r1", "rebuild for reload", "rebuilding", "r1: -32800; controls model=a"),
+    ("withdraw r1", "rebuild for reload", "rebuilding", "r1: -32800"),
     ("withdraw p1", "rebuild, response held", "rebuilding", "p1: cancelled"),
     ("withdraw p2", "rebuild, response held, prompt waits", "rebuilding", "p2: cancelled"),
     ("withdraw p1", "turn, reload waits", "reload_queued", "cancel scope"),

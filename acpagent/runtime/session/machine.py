@@ -389,7 +389,9 @@ class SessionMachine(StateMachine):
             work.axis_replies.clear()
             work.reload_replies.clear()
             self.record.drop_settled()
-            self.effects += [_withdrawn(reply), Effect.CONTROLS]
+            self.effects.append(_withdrawn(reply))
+            if work.axes:
+                self.effects.append(Effect.CONTROLS)
 
     def close_down(self, reply: Reply | None, erase: bool = False) -> None:
         """Cancel the work, discard what is queued, answer what waits, tear down."""
