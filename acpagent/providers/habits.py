@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from acpagent.providers.chat_messages import Thoughts
 
 # How an effort is asked for: `reasoning_effort`; the same with a `thinking` switch; or inside `reasoning`.
 EffortSpelling = Literal["plain", "thinking", "reasoning"]
+# Efforts that are no degree but turn thinking on or off -> what the switch is set to.
+SWITCHES = {"disabled": "disabled", "none": "disabled", "off": "disabled", "enabled": "enabled", "adaptive": "adaptive"}
+# Who has one of these has a `thinking` switch, whatever the server is called; `none` is a degree to some.
+_TELLTALE = frozenset({"disabled", "enabled", "adaptive"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,10 @@ _HABITS = {
     "mistral.ai": _STRICT,
     "cerebras.ai": _STRICT,
     "deepseek.com": Habits(thoughts="always", effort="thinking"),
+    "z.ai": Habits(effort="thinking"),
+    "bigmodel.cn": Habits(effort="thinking"),
+    "minimax.io": Habits("max_completion_tokens", effort="thinking"),
+    "minimaxi.com": Habits("max_completion_tokens", effort="thinking"),
     "moonshot.ai": _FORGETFUL,
     "moonshot.cn": _FORGETFUL,
 }
@@ -45,6 +54,21 @@ def of_host(host: str) -> Habits:
         if _is_at(host, ending):
             return habits
     return Habits()
+
+
+def effort_fields(habits: Habits, efforts: Sequence[str], effort: str | None) -> dict[str, Any]:
+    """The fields that ask a model with these `efforts` for one of them; None leaves it to the server."""
+    if not effort:
+        return {}
+    switch, spelling = SWITCHES.get(effort), habits.effort
+    if spelling == "plain" and not _TELLTALE.isdisjoint(efforts):
+        spelling = "thinking"
+    if spelling == "thinking":
+        degree = {} if switch else {"reasoning_effort": effort}
+        return {"thinking": {"type": switch or "enabled"}, **degree}
+    if spelling == "reasoning":
+        return {"reasoning": {"enabled": switch != "disabled"} if switch else {"effort": effort}}
+    return {"reasoning_effort": effort}
 
 
 # How a model behind Anthropic messages is made to think: by itself (`adaptive`), with an effort or without; within a

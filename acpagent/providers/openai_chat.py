@@ -32,7 +32,7 @@ class OpenAIChat(OverHttp):
     ) -> None:
         super().__init__(provider, model, key, policy)
         self._habits = habits.of_host(urlsplit(provider.base_url or "").hostname or "")
-        self._head = _head(model, self._habits, _effort(self._habits, effort))
+        self._head = _head(model, self._habits, habits.effort_fields(self._habits, model.efforts, effort))
         muted = not effort and re.match(self._habits.mute_with_tools or "$.", model.name)
         self._head_with_tools = _head(model, self._habits, {"reasoning_effort": "none"}) if muted else self._head
 
@@ -64,19 +64,6 @@ class OpenAIChat(OverHttp):
 
     def ends_in_prompt(self, request: ModelRequest) -> bool:
         return bool(request.messages) and request.messages[-1].startswith('{"role":"user"')
-
-
-def _effort(habits: Habits, effort: str | None) -> dict[str, Any]:
-    """The fields that ask for an effort; none leaves it to the server."""
-    if not effort:
-        return {}
-    if habits.effort == "thinking":
-        if effort in ("disabled", "none", "off"):
-            return {"thinking": {"type": "disabled"}}
-        return {"thinking": {"type": "enabled"}, "reasoning_effort": effort}
-    if habits.effort == "reasoning":
-        return {"reasoning": {"effort": effort}}
-    return {"reasoning_effort": effort}
 
 
 def _head(model: ModelSettings, habits: Habits, effort: dict[str, Any]) -> str:

@@ -198,9 +198,11 @@ def test_each_body_extends_the_last() -> None:
 # -- what servers want otherwise
 
 
-def asked_for(host: str, effort: str | None, name: str = "m", tools: bool = True) -> dict[str, Any]:
+def asked_for(
+    host: str, effort: str | None, name: str = "m", tools: bool = True, efforts: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """The fields of a body that are about reasoning."""
-    model = ModelSettings("p", name)
+    model = ModelSettings("p", name, efforts=efforts)
     settings = ProviderSettings("p", "openai-chat", f"https://{host}/v1", models={name: model})
     provider = OpenAIChat(settings, model, None, effort, Policy())
     listed = provider.encode_tools([TOOL] if tools else [])
@@ -215,6 +217,21 @@ def test_efforts() -> None:
     assert asked_for("api.deepseek.com", "max") == {"thinking": {"type": "enabled"}, "reasoning_effort": "max"}
     assert asked_for("api.deepseek.com", "disabled") == {"thinking": {"type": "disabled"}}
     assert asked_for("api.deepseek.com", None) == {}
+    assert asked_for("api.z.ai", "enabled") == {"thinking": {"type": "enabled"}}
+    assert asked_for("api.minimax.io", "adaptive") == {"thinking": {"type": "adaptive"}}
+    assert asked_for("api.moonshot.ai", "max") == {"reasoning_effort": "max"}
+    assert asked_for("api.openai.com", "none") == {"reasoning_effort": "none"}
+    assert asked_for("openrouter.ai", "disabled") == {"reasoning": {"enabled": False}}
+    assert asked_for("openrouter.ai", "enabled") == {"reasoning": {"enabled": True}}
+
+
+def test_a_switch_among_the_efforts_tells_how_they_are_asked_for() -> None:
+    efforts = ("disabled", "low", "high")
+    assert asked_for("gateway.example", "disabled", efforts=efforts) == {"thinking": {"type": "disabled"}}
+    graded = {"thinking": {"type": "enabled"}, "reasoning_effort": "low"}
+    assert asked_for("gateway.example", "low", efforts=efforts) == graded
+    assert asked_for("gateway.example", None, efforts=efforts) == {}
+    assert asked_for("gateway.example", "low", efforts=("none", "low")) == {"reasoning_effort": "low"}
 
 
 def test_models_that_take_tools_only_without_reasoning() -> None:
