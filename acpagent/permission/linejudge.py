@@ -91,18 +91,27 @@ def _may_touch(rule: Rule, line: Line, step: Step, terms: Terms) -> bool:
     reads, writes = rule.covers("read_file"), rule.covers("edit_file")
     if not reads and (not writes or step.level == "reads"):
         return False
-    for effect in _effects(step):
-        shows = effect.kind == "write" or not lines.shows_names_only(step)
-        below = effect.below and shows and speaks_of(rule, "", effect)
-        if below and rules.may_match_below(rule, effect.path or "", terms.roots):
-            return True
-    named: list[str] = [*line.mentions(step, terms.roots)]
+    used = set[str]()
+    searched = set[str]()  # where files are looked up, so that it is known which of them are meant
     for word in line.unclear_words(step):
         found = lines.matching_files(word, terms.roots.all[0])
         if found is None:
             return True
-        named += found
-    return any(rules.matches_path(rule, path, terms.roots, anywhere=True) for path in named)
+        searched.add(terms.roots.resolve(os.path.dirname(word.lead) or os.curdir))
+        used.update(found)
+    for effect in _effects(step):
+        shows = effect.kind == "write" or not lines.shows_names_only(step)
+        if effect.path and effect.below and shows and speaks_of(rule, "", effect):
+            used.update({effect.path} - searched)
+    if any(_is_or_holds(rule, path, terms) for path in used):
+        return True
+    return any(rules.matches_path(rule, path, terms.roots, anywhere=True) for path in line.mentions(step, terms.roots))
+
+
+def _is_or_holds(rule: Rule, path: str, terms: Terms) -> bool:
+    if rules.matches_path(rule, path, terms.roots, anywhere=True):
+        return True
+    return os.path.isdir(path) and rules.may_match_below(rule, path, terms.roots)
 
 
 def _by_steps(line: Line, terms: Terms) -> Verdict | None:
