@@ -19,33 +19,38 @@ class HeldFile:
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
         self.text = text
-        self._opened = threading.Event()
-        self._fd = -1
+        self._holds = 0
         path.write_text(text)
 
     def hold(self) -> None:
         """Whoever reads it from now on waits."""
-        self.path.unlink()
-        os.mkfifo(self.path)
+        self._holds += 1
+        pipe = self.path.with_suffix(f".{self._holds}")
+        os.mkfifo(pipe)
+        self._read, self._go_on = threading.Event(), threading.Event()
+        server = threading.Thread(target=self._serve, args=(pipe, self._read, self._go_on), daemon=True)
+        server.start()
+        os.link(pipe, self.path.with_suffix(".new"))
+        self.path.with_suffix(".new").replace(self.path)
 
     def wait(self) -> None:
         """Until somebody reads it. Raises AssertionError when nobody does."""
-        threading.Thread(target=self._open, name="held file", daemon=True).start()
-        assert self._opened.wait(PATIENCE), f"nobody reads {self.path.name}"
+        assert self._read.wait(PATIENCE), f"nobody reads {self.path.name}"
 
     def let_go(self, text: str | None = None) -> None:
         """A file again, for whoever waits and for all that come; `text` replaces what was in it."""
         self.text = self.text if text is None else text
-        self.path.unlink()
-        self.path.write_text(self.text)
-        if self._opened.is_set():
-            self._opened.clear()
-            os.write(self._fd, self.text.encode())
-            os.close(self._fd)
+        self.path.with_suffix(".new").write_text(self.text)
+        self.path.with_suffix(".new").replace(self.path)
+        self._go_on.set()
 
-    def _open(self) -> None:
-        self._fd = os.open(self.path, os.O_WRONLY)
-        self._opened.set()
+    def _serve(self, pipe: Path, read: threading.Event, go_on: threading.Event) -> None:
+        """Serves the one reader that comes, also one that had the pipe's name before it was a file again."""
+        fd = os.open(pipe, os.O_WRONLY)
+        read.set()
+        go_on.wait()
+        os.write(fd, self.text.encode())
+        os.close(fd)
 
 
 def script(words: str) -> str:
