@@ -86,12 +86,10 @@ class Ledger:
 
     def unreviewed(self) -> list[str]:
         """The changed files that nobody looked at since: neither read one by one, nor all by one look at the diff."""
-        if self._reviewed > self.last_change:
-            return []
         return [
             path
             for path, changed in self.changed.items()
-            if self._looked.get(path, 0) <= changed and os.path.isfile(path)
+            if max(self._reviewed, self._looked.get(path, 0)) <= changed and os.path.isfile(path)
         ]
 
     def only_documents(self) -> bool:
