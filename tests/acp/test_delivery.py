@@ -113,8 +113,8 @@ def test_it_ends_after_three_tries(tmp_path: Path) -> None:
         text = text_in(updates)
         assert text.count(GOES_ON) == 3
         assert text.endswith(
-            f"{ENDS}a look at what was changed last, a check that passed after the last change, an end to every entry of "
-            "the plan, a sign-off that quotes the check. Look at it yourself before you rely on it.\n\n"
+            f"{ENDS}a look at what was changed last, a check that passed after the last change, an end to every entry "
+            "of the plan, a sign-off that quotes the check. Look at it yourself before you rely on it.\n\n"
         )
         assert text.index("Done 3.") < text.index(ENDS)
 

@@ -35,7 +35,7 @@ class Passed:
 
 @dataclass(slots=True)
 class Ledger:
-    """Owned by the session worker; needs no lock. Calls are kept as they come and read when somebody wants to know.
+    """Owned by the session worker; needs no lock. Commands are kept as they come, and read when somebody wants to know.
 
     Times are numbers that only grow. A task begins with a prompt while nothing of the plan is left to do, and then
     what was done before no longer counts.
@@ -46,7 +46,7 @@ class Ledger:
     passed: list[Passed] = field(default_factory=list)
     signed: list[tuple[int, str]] = field(default_factory=list)  # when, and all that was quoted
     turn_began: int = 0
-    _unread: list[tuple[int, ToolCall]] = field(default_factory=list)
+    _unread: list[tuple[int, str, bool]] = field(default_factory=list)  # when, the command, whether it ended well
     _looked: dict[str, int] = field(default_factory=dict)
     _reviewed: int = 0
     _now: int = 0
@@ -60,15 +60,18 @@ class Ledger:
             elif isinstance(entry, PlanSet):
                 self.plan = entry.entries
             elif isinstance(entry, CallSettled):
-                self._unread.append((self._now, entry.call))
+                self._take(entry.call)
 
     def read(self, roots: Roots) -> None:
-        """Catch up with the calls that came in. What is written outside the `roots` is nobody's work."""
-        for at, call in self._unread:
-            if call.name == SHELL_TOOL:
-                self._take_command(at, call, roots)
-            elif call.status == "completed":
-                self._take(at, call)
+        """Catch up with the commands that came in. What is written outside the `roots` is nobody's work."""
+        for at, line, ended_well in self._unread:
+            script = shellparse.parse(line)
+            self._change(_written(script, roots), at)
+            if ended_well:
+                found = checks.recognise(script)
+                self.passed += [Passed(at, check, line) for check in found if not check.masked]
+                if any(_reviews(command) for command in script.commands):
+                    self._reviewed = at
         self._unread.clear()
 
     @property
@@ -113,27 +116,26 @@ class Ledger:
             for record in (self.changed, self.passed, self.signed, self._looked, self._unread):
                 record.clear()
 
-    def _take(self, at: int, call: ToolCall) -> None:
-        if call.name == SIGN_OFF_TOOL:
-            self.signed.append((at, "\n".join(_listed(call.raw_output, "evidence"))))
-        elif call.kind in _CHANGES:
-            self.changed.update(dict.fromkeys(_places(call) or [call.title], at))
-        elif call.kind in _LOOKS:
-            self._looked.update(dict.fromkeys(_places(call), at))
+    def _take(self, call: ToolCall) -> None:
+        if call.name == SHELL_TOOL:
+            self._note_command(call)
+        elif call.status == "completed" and call.name == SIGN_OFF_TOOL:
+            self.signed.append((self._now, "\n".join(_listed(call.raw_output, "evidence"))))
+        elif call.status == "completed" and call.kind in _CHANGES:
+            self._change(_places(call) or [call.title], self._now)
+        elif call.status == "completed" and call.kind in _LOOKS:
+            self._looked.update(dict.fromkeys(_places(call), self._now))
 
-    def _take_command(self, at: int, call: ToolCall, roots: Roots) -> None:
+    def _note_command(self, call: ToolCall) -> None:
         """One that failed may have written all the same. Of a background job no end is known, so that it shows
         nothing."""
         line = call.raw_input.get("command") if isinstance(call.raw_input, dict) else None
-        if not isinstance(line, str):
-            return
-        script = shellparse.parse(line)
-        self.changed.update(dict.fromkeys(_written(script, roots), at))
-        if call.facts.get("exit_code") != 0:
-            return
-        self.passed += [Passed(at, check, line) for check in checks.recognise(script) if not check.masked]
-        if any(_reviews(command) for command in script.commands):
-            self._reviewed = at
+        if isinstance(line, str):
+            self._unread.append((self._now, line, call.facts.get("exit_code") == 0))
+
+    def _change(self, paths: Iterable[str], at: int) -> None:
+        for path in paths:
+            self.changed[path] = max(at, self.changed.get(path, 0))
 
 
 def quotes(words: str, proof: Passed) -> bool:
