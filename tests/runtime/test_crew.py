@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from acpagent.core.blocks import Text
 from acpagent.core.events import Chunk, CommandsChanged, ControlsChanged, Notice, TitleChanged
+from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.works import TurnOutcome
 from acpagent.store import entries, sessions
 from tests.runtime.house import DEADLINE, House, Told, furnish, hold_writer
@@ -292,9 +294,39 @@ def test_a_closed_session_is_free_and_can_be_erased(house: House, cwd: Path) -> 
     house.prompt().wait()
     house.close().wait()
     assert house.registry.get("s") is None
-    house.registry.erase("s")
-    house.registry.erase("s")  # DEL-02
+    assert house.registry.erase("s")
+    assert house.registry.erase("s")  # DEL-02
     assert sessions.get(house.store, "s") is None
+
+
+def test_a_session_that_is_open_again_is_not_erased_below_it(house: House, cwd: Path) -> None:
+    house.new(cwd)
+    house.prompt().wait()
+    house.close().wait()
+    house.open("load", "s", cwd).wait()
+    assert not house.registry.erase("s")
+    house.prompt().wait()
+    assert sessions.get(house.store, "s") is not None
+
+
+def test_a_session_is_not_opened_while_it_is_erased(house: House, cwd: Path) -> None:
+    house.new(cwd)
+    house.prompt().wait()
+    house.close().wait()
+    go_on = hold_writer(house.store)
+    erasing = threading.Thread(target=house.registry.erase, args=("s",))
+    erasing.start()
+    try:
+        while not house.registry._erasing:
+            erasing.join(0.001)
+            assert erasing.is_alive()
+        with pytest.raises(TheirFault) as refused:
+            house.open("load", "s", cwd)
+    finally:
+        go_on.set()
+        erasing.join()
+    assert refused.value.code == -32600
+    assert house.open("load", "s", cwd).wait_fault().code == -32002
 
 
 def test_deleting_a_live_session_erases_it_last(house: House, cwd: Path) -> None:

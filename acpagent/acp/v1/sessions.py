@@ -70,12 +70,16 @@ def close(methods: Methods, request_id: Any, session_id: str) -> None:
 
 
 def delete(methods: Methods, request_id: Any, session_id: str) -> None:
-    """A live session is closed first; one only stored is erased on the connection's worker."""
-    if methods.registry.delete(session_id, WireReply(methods.connection, request_id, session_id, nothing)):
+    """A live session is closed first; one only stored is erased on the connection's worker, unless it was opened by
+    then."""
+    reply = WireReply(methods.connection, request_id, session_id, nothing)
+    if methods.registry.delete(session_id, reply):
         return
 
     def erase() -> None:
-        methods.registry.erase(session_id)
-        methods.connection.respond(request_id, {})
+        while not methods.registry.erase(session_id):
+            if methods.registry.delete(session_id, reply):
+                return
+        reply.done(None)
 
     methods.in_lane(request_id, erase)

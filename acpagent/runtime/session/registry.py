@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from acpagent.core.faults import Fault
+from acpagent.core.faults import Fault, TheirFault
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
 from acpagent.runtime.session.crew import SessionCrew
@@ -17,6 +17,7 @@ from acpagent.runtime.session.session import Session
 from acpagent.runtime.session.works import Opening
 from acpagent.store import sessions
 from acpagent.store.sessions import PAGE_SIZE, SessionRow
+from acpagent.wire import codes
 
 
 def mint_id() -> str:
@@ -36,9 +37,11 @@ class Registry:
         self._make_host = make_host
         self._lock = threading.Lock()
         self._live: dict[str, tuple[Session, SessionCrew]] = {}
+        self._erasing: set[str] = set()  # stored sessions that cannot be opened meanwhile
 
     def open(self, session_id: str, opening: Opening) -> None:
-        """Open a session: a new one under an id of `mint_id`, a stored one, or a live one again."""
+        """Open a session: a new one under an id of `mint_id`, a stored one, or a live one again. Raises `TheirFault`
+        while it is being erased."""
         session = self.get(session_id)
         if session is not None:
             with session.lock:  # so that it is not closed between the look and the verb
@@ -66,13 +69,24 @@ class Registry:
         found = self._find(session_id)
         return found is not None and found[0].delete(reply)
 
-    def erase(self, session_id: str) -> None:
-        """Delete a stored session that is not live here; one that is unknown is fine (DEL-02).
+    def erase(self, session_id: str) -> bool:
+        """Delete a stored session; one that is unknown is fine (DEL-02). False, and nothing done, if it is live here.
 
         Raises `Held` while another process has it, `StoreFault`.
         """
-        if sessions.get(self._services.store, session_id) is None:
-            return
+        with self._lock:
+            if self._is_live(session_id):
+                return False
+            self._erasing.add(session_id)
+        try:
+            if sessions.get(self._services.store, session_id) is not None:
+                self._erase(session_id)
+        finally:
+            with self._lock:
+                self._erasing.discard(session_id)
+        return True
+
+    def _erase(self, session_id: str) -> None:
         self._services.leases.take(session_id)
         try:
             self._services.store.apply(sessions.erase(session_id))
@@ -122,14 +136,20 @@ class Registry:
             make_crew,
         )
         with self._lock:
-            live = {known: pair for known, pair in self._live.items() if pair[0].machine.state_id != "closed"}
-            self._live = live | {session_id: (session, crews[0])}
+            if session_id in self._erasing:
+                raise TheirFault(codes.INVALID_REQUEST, "the session is being deleted")
+            self._live = {known: pair for known, pair in self._live.items() if self._is_live(known)}
+            self._live[session_id] = (session, crews[0])
         session.start()
 
     def _find(self, session_id: str) -> tuple[Session, SessionCrew] | None:
         with self._lock:
-            found = self._live.get(session_id)
-        return found if found is not None and found[0].machine.state_id != "closed" else None
+            return self._live[session_id] if self._is_live(session_id) else None
+
+    def _is_live(self, session_id: str) -> bool:
+        """Opened here and not closed since. With the lock held."""
+        found = self._live.get(session_id)
+        return found is not None and found[0].machine.state_id != "closed"
 
 
 class _Waiter:
