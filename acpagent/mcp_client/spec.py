@@ -1,0 +1,228 @@
+"""How to start or reach a server: what an editor or a file says of it, checked and in one form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from acpagent.config.settings import McpServerSettings
+from acpagent.core import bounds
+from acpagent.mcp_client.faults import SpecError
+
+Transport = Literal["stdio", "http", "sse"]
+Pairs = tuple[tuple[str, str], ...]
+
+STARTUP_SECONDS = 30.0
+CALL_SECONDS = 300.0
+_TRANSPORTS: Mapping[str, Transport] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamablehttp": "http",
+    "sse": "sse",
+}
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HIDDEN_LETTERS = 4  # shorter values would hide half of every text
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """Everything that a connection depends on: servers whose specs are equal are the same server. `env`, `headers`
+    and `url` may hold secrets: not in the repr.
+
+    Seconds: `startup_seconds` until it lists what it offers, `call_seconds` for a call, `tool_seconds` for calls of
+    single tools. `source` says in words who named it.
+    """
+
+    name: str
+    transport: Transport
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Pairs = field(default=(), repr=False)
+    cwd: str | None = None
+    url: str = field(default="", repr=False)
+    headers: Pairs = field(default=(), repr=False)
+    startup_seconds: float = STARTUP_SECONDS
+    call_seconds: float = CALL_SECONDS
+    tool_seconds: tuple[tuple[str, float], ...] = ()
+    source: str = field(default="", compare=False)
+
+    def seconds(self, tool: str) -> float:
+        """How long a call of a tool may take."""
+        return dict(self.tool_seconds).get(tool, self.call_seconds)
+
+    def hide(self, text: str) -> str:
+        """`text` without the values of environment and headers, and without what an address carries along."""
+        query = self.url.partition("?")[2]
+        secrets = [value for _, value in (*self.env, *self.headers)]
+        secrets += [part.partition("=")[2] for part in query.split("&")]
+        secrets += [value.split(" ", 1)[-1] for _, value in self.headers]  # `Bearer x`: the x by itself, too
+        for secret in sorted({value for value in secrets if len(value) >= _HIDDEN_LETTERS}, key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+
+def read(written: Any, source: str = "") -> ServerSpec:
+    """One server as editors and `.mcp.json` files write it: `name`, `type`, `command`, `args`, `env`, `cwd`, `url`,
+    `headers`, with `env` and `headers` as a map or as a list of `{name, value}`. Raises `SpecError`."""
+    if not isinstance(written, Mapping):
+        raise SpecError("MCP server must be an object")
+    name = _text(written, "name", "MCP server")
+    if not name.strip():
+        raise SpecError("MCP server name is required")
+    where = f'MCP server "{bounds.one_line(name, 80)}"'
+    transport = _transport(written, where)
+    common: dict[str, Any] = {
+        "name": name,
+        "transport": transport,
+        "startup_seconds": _seconds(written, "startup_timeout_seconds", where, STARTUP_SECONDS),
+        "call_seconds": _seconds(written, "call_timeout_seconds", where, CALL_SECONDS),
+        "tool_seconds": _tool_seconds(written, where),
+        "source": source,
+    }
+    if transport == "stdio":
+        return _stdio(written, where, common)
+    return _http(written, where, common)
+
+
+def of_settings(settings: McpServerSettings, lookup: Mapping[str, str]) -> ServerSpec:
+    """A server of the person's own configuration, `${VAR}` filled in from `lookup`. Raises `SpecError`."""
+    written = {
+        "name": settings.name,
+        "type": settings.type,
+        "command": settings.command or "",
+        "args": list(settings.args),
+        "env": dict(settings.env),
+        "url": settings.url or "",
+        "headers": dict(settings.headers),
+    }
+    return expanded(read(written, "config.yaml"), lookup)
+
+
+def read_file(written: Any, source: str) -> tuple[ServerSpec, ...]:
+    """The servers of a `.mcp.json`: `{"mcpServers": {name: server}}`, or SOBA's `servers`, as a map or a list.
+    Raises `SpecError`; nothing is filled in yet."""
+    if not isinstance(written, Mapping):
+        raise SpecError("it must hold one object")
+    listed = written.get("mcpServers", written.get("servers", {}))
+    if isinstance(listed, Mapping):
+        listed = [
+            {**server, "name": name} if isinstance(server, Mapping) else server for name, server in listed.items()
+        ]
+    if not isinstance(listed, list):
+        raise SpecError("mcpServers must be an object with a server by each name")
+    entries = [{"name": one.get("id"), **one} if isinstance(one, Mapping) else one for one in listed]
+    return tuple(read(one, source) for one in entries if not (isinstance(one, Mapping) and one.get("enabled") is False))
+
+
+def expanded(spec: ServerSpec, lookup: Mapping[str, str]) -> ServerSpec:
+    """The spec with `${VAR}` and `${VAR:-default}` filled in. Only for what the person wrote or trusts, never for what
+    an editor sends. Raises `SpecError` for a variable that is not set."""
+
+    def fill(text: str) -> str:
+        return _VARIABLE.sub(value, text)
+
+    def value(found: re.Match[str]) -> str:
+        known = lookup.get(found[1]) or found[2]
+        if known is None:
+            raise SpecError(f'MCP server "{spec.name}": the variable {found[1]} is not set')
+        return known
+
+    return replace(
+        spec,
+        command=fill(spec.command),
+        args=tuple(fill(arg) for arg in spec.args),
+        env=tuple((name, fill(text)) for name, text in spec.env),
+        url=fill(spec.url),
+        headers=tuple((name, fill(text)) for name, text in spec.headers),
+    )
+
+
+def merged(*groups: Iterable[ServerSpec]) -> tuple[ServerSpec, ...]:
+    """All servers, of two with the same name the first."""
+    found: dict[str, ServerSpec] = {}
+    for group in groups:
+        for spec in group:
+            found.setdefault(spec.name, spec)
+    return tuple(found.values())
+
+
+def _transport(written: Mapping[str, Any], where: str) -> Transport:
+    kind = written.get("type") or written.get("transport")
+    if kind is None:
+        return "http" if written.get("url") and not written.get("command") else "stdio"
+    transport = _TRANSPORTS.get(kind.lower()) if isinstance(kind, str) else None
+    if transport is None:
+        raise SpecError(f"{where} uses an unsupported transport; use stdio, http or sse")
+    return transport
+
+
+def _stdio(written: Mapping[str, Any], where: str, common: dict[str, Any]) -> ServerSpec:
+    command = _text(written, "command", where)
+    if not command.strip():
+        raise SpecError(f"{where} command is required")
+    args = written.get("args") or []
+    if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
+        raise SpecError(f"{where} args must be a list of strings")
+    env = _pairs(written, "env", where)
+    if any("\0" in text for text in (command, *args, *(part for pair in env for part in pair))):
+        raise SpecError(f"{where} has a NUL character")
+    if any("=" in name for name, _ in env):
+        raise SpecError(f"{where} env has a name with a = in it")
+    return ServerSpec(**common, command=command, args=tuple(args), env=env, cwd=_text(written, "cwd", where) or None)
+
+
+def _http(written: Mapping[str, Any], where: str, common: dict[str, Any]) -> ServerSpec:
+    url = _text(written, "url", where).strip()
+    if not url:
+        raise SpecError(f"{where} url is required")
+    if not re.match(r"https?://[^\s/]", url) and not url.startswith("${"):
+        raise SpecError(f"{where} url must begin with http:// or https://")
+    headers = _pairs(written, "headers", where)
+    for name, value in headers:
+        if not _HEADER.fullmatch(name) or not value.isprintable():
+            raise SpecError(f"{where} headers: {name[:40]!r} is not a header that can be sent")
+    return ServerSpec(**common, url=url, headers=headers)
+
+
+def _text(written: Mapping[str, Any], key: str, where: str) -> str:
+    value = written.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise SpecError(f"{where} {key} must be a string")
+    return value
+
+
+def _pairs(written: Mapping[str, Any], key: str, where: str) -> Pairs:
+    value = written.get(key)
+    if value is None:
+        return ()
+    if isinstance(value, Mapping):
+        value = [{"name": name, "value": text} for name, text in value.items()]
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise SpecError(f"{where} {key} must be an array of {{name,value}} objects")
+    for index, item in enumerate(value):
+        if not isinstance(item.get("name"), str) or not item["name"]:
+            raise SpecError(f"{where} {key}[{index}].name is required")
+        if not isinstance(item.get("value"), str):
+            raise SpecError(f"{where} {key}[{index}].value must be a string")
+    return tuple((item["name"], item["value"]) for item in value)
+
+
+def _tool_seconds(written: Mapping[str, Any], where: str) -> tuple[tuple[str, float], ...]:
+    value = written.get("tool_timeout_seconds") or {}
+    if not isinstance(value, Mapping):
+        raise SpecError(f"{where} tool_timeout_seconds must be an object with seconds by each tool")
+    return tuple((tool, _seconds(value, tool, where, CALL_SECONDS)) for tool in value)
+
+
+def _seconds(written: Mapping[str, Any], key: str, where: str, default: float) -> float:
+    value = written.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise SpecError(f"{where} {key} must be a number of seconds above 0")
+    return float(value)
