@@ -158,6 +158,30 @@ def test_the_diff_is_a_look_at_all_that_changed(tmp_path: Path, look: str) -> No
         assert GOES_ON not in text_in(updates)
 
 
+@pytest.mark.parametrize("look", ["ls", "cat a.txt", "git status || ls", "grep -r bad . | head", "cd . && wc -l a.txt"])
+def test_commands_that_only_read_need_no_criteria(tmp_path: Path, look: str) -> None:
+    with delivering(tmp_path, runs(look), says("It says bad.")) as one:
+        (call,) = calls_in(one.prompt(one.new(), "go"))
+        assert call.status == "completed"
+
+
+@pytest.mark.parametrize(
+    "change", ["sed -i s/bad/good/ a.txt", "echo good > a.txt", "cp b.txt a.txt", "false; tee a.txt"]
+)
+def test_what_a_command_writes_is_a_change(tmp_path: Path, change: str) -> None:
+    with delivering(tmp_path, OPEN, runs(change), DONE, says("Well.")) as one:
+        (one.workspace / "b.txt").write_text("good\n")
+        assert f"Well.{GOES_ON}a look at what was changed last, a check" in text_in(one.prompt(one.new(), "go"))
+        assert "git diff: a.txt." in told_host(one)[0]
+
+
+def test_a_formatter_makes_another_check_due(tmp_path: Path) -> None:
+    formats = runs("git stash -q || true")
+    with delivering(tmp_path, OPEN, EDIT, LOOK, CHECK, SIGN, formats, DONE, says("Well.")) as one:
+        told = f"Well.{GOES_ON}a check that passed after the last change, a sign-off that quotes the check."
+        assert told in text_in(one.prompt(one.new(), "go"))
+
+
 def test_documents_are_checked_by_reading_them(tmp_path: Path) -> None:
     write, read = calls("write_file", path="x.md", content="# X\n"), calls("read_file", path="x.md")
     with delivering(tmp_path, OPEN, write, read, signs("x.md says X"), DONE, says("Good.")) as one:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acpagent.core.shellparse import parse
-from acpagent.runtime.evidence.checks import Check, recognise
+from acpagent.runtime.evidence.checks import Check, recognise, rewrites
 
 KINDS = {
     "test": """
@@ -87,6 +87,23 @@ def test_a_check_whose_failure_does_not_show(line: str) -> None:
     found = recognise(parse(line))
     assert found
     assert all(check.masked for check in found)
+
+
+REWRITES = """
+    black . | ruff format | uv run ruff check --fix src | npx eslint --fix . | git stash | git checkout -- a | cd x && cargo fmt
+    patch -p1 < x.diff | npm install x | python -m isort . | gofmt -w a.go
+    """
+KEEPS = """
+    black --check . | ruff format --diff | ruff check . | eslint . | git diff | git status | git commit -m x | git add -A
+    cargo fmt --check | gofmt -l . | prettier . | pytest | npm test | ls | git push
+    """
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [(x, True) for x in lines(REWRITES)] + [(x, False) for x in lines(KEEPS)]
+)
+def test_what_changes_files_without_naming_them(line: str, expected: bool) -> None:
+    assert rewrites(parse(line)) is expected
 
 
 def test_several_checks_of_one_line() -> None:

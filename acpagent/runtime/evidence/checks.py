@@ -38,6 +38,15 @@ def recognise(script: Script) -> tuple[Check, ...]:
     return tuple(_found(script))
 
 
+def rewrites(script: Script) -> bool:
+    """Whether a command line is known to change files that it does not name, as formatters do."""
+    return any(_rewrites(unwrapped([word.text for word in command.words])) for command in script.commands)
+
+
+def _rewrites(words: Sequence[str]) -> bool:
+    return bool(words) and bool(_begins(words, _phrases(table.REWRITES))) and table.HARMLESS.isdisjoint(words)
+
+
 def unwrapped(words: Sequence[str]) -> tuple[str, ...]:
     """The words of a command that matter: its program by name, without `timeout 60`, `uv run`, `python -m` and the
     like."""
@@ -174,25 +183,34 @@ def _kind(words: tuple[str, ...], plain: Sequence[str]) -> CheckKind | None:
 
 def _known(words: Sequence[str]) -> CheckKind | None:
     """The longest known beginning decides: `zig build test` tests, `zig build` builds."""
-    program, plainly = words[0], _plain_words(words)
-    for needed, options, kind in _by_program().get(program, ()):
-        if tuple(plainly[: len(needed)]) == needed and options.issubset(words):
-            return kind
-    return None
+    found = [(len(phrase), kind) for kind, phrases in _checking().items() if (phrase := _begins(words, phrases))]
+    return max(found)[1] if found else None
+
+
+_Phrases = Mapping[str, Sequence[tuple[str, ...]]]  # by program, longest first
+
+
+def _begins(words: Sequence[str], phrases: _Phrases) -> tuple[str, ...]:
+    """The longest of the phrases that a command begins with, or none. Options may stand anywhere."""
+    plainly = _plain_words(words)
+    for phrase in phrases.get(words[0], ()):
+        needed = [word for word in phrase[1:] if not word.startswith("-")]
+        options = {word for word in phrase[1:] if word.startswith("-")}
+        if plainly[: len(needed)] == needed and options.issubset(words):
+            return phrase
+    return ()
 
 
 @functools.cache
-def _by_program() -> Mapping[str, Sequence[tuple[tuple[str, ...], frozenset[str], CheckKind]]]:
-    """program -> (the words that must follow, the options that must be there, kind), longest first."""
-    found: dict[str, list[tuple[tuple[str, ...], frozenset[str], CheckKind]]] = {}
-    for kind, phrases in table.COMMANDS.items():
-        for phrase in phrases.split(";"):
-            program, *rest = phrase.split()
-            needed = tuple(word for word in rest if not word.startswith("-"))
-            options = frozenset(word for word in rest if word.startswith("-"))
-            found.setdefault(program, []).append((needed, options, kind))
-    for rows in found.values():
-        rows.sort(key=lambda row: -len(row[0]) - len(row[1]))
+def _checking() -> Mapping[CheckKind, _Phrases]:
+    return {kind: _phrases(text) for kind, text in table.COMMANDS.items()}
+
+
+@functools.cache
+def _phrases(text: str) -> _Phrases:
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in sorted((tuple(phrase.split()) for phrase in text.split(";")), key=len, reverse=True):
+        found.setdefault(phrase[0], []).append(phrase)
     return found
 
 
