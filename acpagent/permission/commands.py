@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from acpagent.core.paths import Roots
-from acpagent.core.shellparse import Script
+from acpagent.core.paths import Roots, within
+from acpagent.core.shellparse import Command, Redirect, Script, Word
+from acpagent.permission import builtins, changes, gitlines, options, searches, wrappers
+from acpagent.permission.cases import Case
+from acpagent.permission.findings import Finding, Level
+from acpagent.permission.hazards import INTERPRETERS, REACHING, canonical
+from acpagent.permission.places import Places, hosts_in
+from acpagent.permission.programs import PROGRAMS, VERSIONED
 
-Level = Literal["reads", "acts", "reaches"]
+__all__ = ["Level", "Step", "weigh"]
+
+_SYSTEM = frozenset({"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"})
+_DEEPEST = 12  # commands that run commands that run commands
+_VERB = re.compile(r"[a-z][a-z0-9:_-]*")
+_LANGUAGES = {
+    "find": searches.find, "gfind": searches.find, "sed": searches.sed, "gsed": searches.sed, "awk": searches.awk,
+    "gawk": searches.awk, "mawk": searches.awk, "nawk": searches.awk, "test": searches.test, "[": searches.test,
+    "[[": searches.test, "git": gitlines.judge,
+}  # fmt: skip
+_HANDLERS = {**_LANGUAGES, **builtins.HANDLERS, **changes.HANDLERS}
+# What the shell does itself, whatever is found on the way to programs.
+_OWN = frozenset(builtins.HANDLERS) | {"test", "[", "[[", "echo", "true", "false", ":", "pwd", "type"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +53,219 @@ class Step:
 
 
 def weigh(script: Script, roots: Roots, cwd: str, home: str) -> tuple[Step, ...]:
-    """The steps of a command line that would run in `cwd`. The worst of them says what the whole is."""
-    return (Step("reaches", "it was not read"),)
+    """The steps of a command line that would run in `cwd`. The worst of them says what the whole is.
+
+    A doubt about what the line is counts as a step that reaches. Never raises.
+    """
+    scale = _Scale(Places(roots, cwd, home))
+    feeder: Command | None = None
+    for command in script.commands:
+        feeds = feeder if feeder is not None and command.piped_from and feeder.within == command.within else None
+        scale.command(command, feeds)
+        feeder = command if command.piped_to and not command.piped_from else None
+    for doubt in script.doubts:
+        scale.add(Finding("reaches", f"it cannot be read for sure: {doubt}"))
+    return tuple(scale.steps) or (Step("reads"),)
+
+
+class _Scale:
+    """Weighs the commands of one line in their order: `cd` and variables count for what comes after."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.steps: list[Step] = []
+        self._known: set[str] = set()
+        self._shadowing = [
+            entry
+            for entry in os.environ.get("PATH", "").split(os.pathsep)
+            if not os.path.isabs(entry) or any(within(os.path.realpath(entry), root) for root in places.roots.all)
+        ]
+
+    def add(self, finding: Finding) -> None:
+        self.steps.append(
+            Step(
+                finding.level,
+                finding.reason,
+                tuple(finding.reads),
+                tuple(finding.writes),
+                finding.prefix,
+                tuple(finding.hosts),
+                finding.words,
+            )
+        )
+
+    def command(self, command: Command, feeder: Command | None) -> None:
+        case = Case(self.places, command, command.words, frozenset(self._known), feeder)
+        for name, value in command.assignments:
+            wrappers.assigned(case, name, value, runs=bool(command.words))
+            self._known.add(name)
+        if command.words and command.words[0].text in ("read", "mapfile", "readarray", "export", "local", "declare"):
+            self._known.update(word.text.partition("=")[0] for word in command.words[1:])
+        writing = [each for each in command.redirects if not self._reads(case, each)]
+        self._weigh(case, command.words, 0)
+        for redirect in writing:
+            self._write(redirect)
+
+    def _weigh(self, case: Case, words: Sequence[Word], depth: int) -> None:
+        """One command, then those it runs. What it does by itself and its surroundings are in its case."""
+        if words:
+            self._judge(case, words[0])
+        if case.finding.level != "acts" or case.name in changes.NO_PREFIX or not case.static:
+            if not (case.finding.level == "reaches" and case.finding.prefix):
+                case.finding.prefix = None
+        if case.command.assignments:
+            case.finding.prefix = None
+        self.add(case.finding)
+        if depth >= _DEEPEST and case.inner:
+            self.add(Finding("reaches", "too many commands inside one another"))
+            return
+        for inner, floor in case.inner:
+            bare = Command(inner, within=case.command.within)
+            following = Case(self.places, bare, inner, case.known, case.feeder)
+            following.rise(floor, "it runs under another program")
+            self._weigh(following, inner, depth + 1)
+
+    def _judge(self, case: Case, first: Word) -> None:
+        if not first.static or not first.text:
+            case.rise("reaches", "it is not known what it runs")
+            return
+        if any(word.kinds & {"computed", "translated"} for word in case.args):
+            case.rise("reaches", "an expansion in it may run code")
+        case.finding.hosts.update(dict.fromkeys(host for word in case.args for host in hosts_in(word.text)))
+        name = self._program(case, first.text)
+        texts = [word.text for word in case.args]
+        if texts == ["--version"] and name in VERSIONED and name == first.text:
+            return
+        case.name = name
+        if name in PROGRAMS:
+            self._reader(case)
+        elif name in _HANDLERS:
+            _HANDLERS[name](case)
+        elif name in wrappers.NAMES:
+            wrappers.unwrap(case)
+        else:
+            self._other(case, canonical(name))
+        if any(os.path.lexists(os.path.join(entry, name)) for entry in self._shadowing) and name not in _OWN:
+            case.rise("acts", f"the workspace has a program named {name}")
+
+    def _program(self, case: Case, text: str) -> str:
+        """The name of a program that is called by its path, where that is a place for programs of the system."""
+        directory, _, name = text.rpartition("/")
+        if not directory and text.startswith("/"):
+            case.rise("reaches", "it is not known what it runs")
+        if "/" not in text:
+            return text
+        if directory in _SYSTEM:
+            return name
+        case.rise("acts", "it runs a program of the workspace")
+        case.places.touch(case.finding, text)
+        reached = canonical(name)
+        if reached in REACHING or reached in INTERPRETERS:
+            return name
+        return text
+
+    def _reader(self, case: Case) -> None:
+        program = PROGRAMS[case.name]
+        found = options.sort(program, case.args)
+        if found.never:
+            case.rise("reaches", f"{found.never[0]} can make it run or read anything")
+        for word in found.unknown:
+            if not program.open:
+                case.rise("acts", f"it is not known what {word.text} does")
+            case.touch(word)
+        for word in found.values:
+            case.text(word)
+        for word in found.files:
+            case.read(word)
+        for word in found.outputs:
+            case.write(word)
+        operands = found.operands
+        if program.operands == "pattern" and not found.seen & set(program.needless) and operands:
+            self._pattern(case, operands.pop(0))
+        if program.operands == "none":
+            self._operands_unwanted(case, operands)
+        elif program.operands == "words":
+            for word in operands:
+                case.text(word)
+        else:
+            if program.operands == "from to":
+                for word in operands[1:]:
+                    case.write(word)
+                del operands[1:]
+            self._files(case, operands, program.open, program.here or "r" in found.seen or "R" in found.seen)
+
+    def _pattern(self, case: Case, word: Word) -> None:
+        if not word.static and not word.lead and not word.text.startswith('"'):
+            case.rise("reaches", "what it looks for is not known before it runs")
+        if case.name == "jq" and re.search(r"env|ENV|import|include|input_filename|\$__", word.text):
+            case.rise("acts", "its program may show the environment")
+        case.text(word)
+
+    def _operands_unwanted(self, case: Case, operands: Sequence[Word]) -> None:
+        for word in operands:
+            begins = word.text if word.static else word.lead
+            if case.name != "date" or not begins.startswith("+"):
+                case.rise("reaches", "it may change settings of the machine")
+            case.text(word)
+
+    def _files(self, case: Case, operands: Sequence[Word], is_open: bool, here: bool) -> None:
+        for word in operands:
+            if not is_open and not word.static and not word.lead and "glob" in word.kinds:
+                case.rise("acts", "names that it finds may mean options to it")
+            case.read(word)
+        if here and not operands:
+            case.places.read(case.finding, ".")
+
+    def _other(self, case: Case, name: str) -> None:
+        if name in REACHING:
+            case.rise("reaches", REACHING[name])
+            for word in case.args:
+                case.touch(word)
+        elif name in INTERPRETERS:
+            changes.interpreter(case, name)
+        elif name in changes.TOOLS:
+            changes.tool(case, name)
+        else:
+            changes.unknown(case, case.args)
+            self._named_by(case)
+            words = [word.text for word in case.args]
+            verb = words[:1] if words and _VERB.fullmatch(words[0]) else []
+            case.finding.prefix = (case.name, *verb)
+
+    def _named_by(self, case: Case) -> None:
+        """A program that is not known may run one that its words name."""
+        for place, word in enumerate(case.args):
+            named = canonical(word.text.rpartition("/")[2]) if word.static else ""
+            if named in REACHING or named in INTERPRETERS or named in wrappers.NAMES or named in changes.NO_PREFIX:
+                case.unwrap(case.args[place:], "acts")
+                return
+
+    # Redirections
+
+    def _reads(self, case: Case, redirect: Redirect) -> bool:
+        """Judge a redirection that only reads; False if it is none."""
+        target = redirect.target
+        if target is None or (redirect.operator in ("<&", ">&") and _is_descriptor(target)):
+            return True
+        if redirect.operator == "<":
+            case.read(target)
+        elif redirect.operator == "<&":
+            case.rise("reaches", "it is not known what it reads")
+        return redirect.operator in ("<", "<&")
+
+    def _write(self, redirect: Redirect) -> None:
+        target = redirect.target
+        assert target is not None
+        finding = Finding()
+        if not target.static:
+            finding.rise("reaches", "it is not known what it changes")
+        elif target.text.startswith(("/dev/tcp/", "/dev/udp/")):
+            finding.rise("reaches", "it opens a connection")
+        else:
+            self.places.write(finding, target.text)
+        if finding.level != "reads" or finding.writes:
+            self.add(finding)
+
+
+def _is_descriptor(word: Word) -> bool:
+    return word.static and re.fullmatch(r"\d+-?|-", word.text) is not None
