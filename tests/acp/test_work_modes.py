@@ -192,6 +192,15 @@ def test_a_mode_that_is_asked_for_together_with_a_source(tmp_path: Path) -> None
         assert tools(one.last) == LEAN | {"web_fetch"}
 
 
+def test_plan_mode_lets_sources_be_connected(tmp_path: Path) -> None:
+    with working(tmp_path, "economy") as one:
+        session = one.new()
+        set_option(one.agent, session, "mode", "plan")
+        assert calls_in(one.prompt(session, "search", permission="deny"))[0].status == "completed"
+        one.prompt(session, "hello", permission="deny")
+        assert tools(one.last) == LEAN | SEARCH
+
+
 def test_no_client_sets_or_sees_sources(tmp_path: Path) -> None:
     with working(tmp_path, "economy") as one:
         session = one.new()

@@ -42,9 +42,10 @@ COMMANDS: dict[CheckKind, str] = {
 REWRITES = """
     git apply; git am; git checkout; git restore; git reset; git revert; git merge; git rebase; git cherry-pick;
     git stash; git pull; patch; black; isort; autopep8 -i; yapf -i; ruff format; ruff check --fix; eslint --fix;
-    prettier --write; prettier -w; biome format --write; stylelint --fix; cargo fmt; cargo fix; rustfmt; go fmt; gofmt -w; goimports -w;
-    clang-format -i; rubocop -a; rubocop -A; dart format; terraform fmt; mix format; dotnet format; php-cs-fixer fix;
-    perl -pi; npm install; npm ci; npm update; yarn add; pnpm add; pnpm install; go mod tidy; go generate; cargo add
+    prettier --write; prettier -w; biome format --write; stylelint --fix; cargo fmt; cargo fix; rustfmt; go fmt;
+    gofmt -w; goimports -w; clang-format -i; rubocop -a; rubocop -A; dart format; terraform fmt; mix format;
+    dotnet format; php-cs-fixer fix; perl -pi; npm install; npm ci; npm update; yarn add; pnpm add; pnpm install;
+    go mod tidy; go generate; cargo add
 """
 HARMLESS = frozenset({"--check", "--check-only", "--diff", "--dry-run", "--help", "--list", "-l", "--version"})
 
