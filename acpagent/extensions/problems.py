@@ -28,9 +28,6 @@ class Problem:
         return f"{place}: {self.what}; {self.remedy}"
 
 
-def of_config(part: Part, error: ConfigError, moved: int = 0, fatal: bool = True) -> tuple[Problem, ...]:
-    """What reading YAML found, `moved` lines further down in the file."""
-    return tuple(
-        Problem(part, one.file, None if one.line is None else one.line + moved, one.what, one.remedy, fatal)
-        for one in error.problems
-    )
+def of_config(part: Part, error: ConfigError) -> tuple[Problem, ...]:
+    """What made a file useless."""
+    return tuple(Problem(part, one.file, one.line, one.what, one.remedy) for one in error.problems)

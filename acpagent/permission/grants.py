@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import Protocol
 
-from acpagent.core.paths import within
+from acpagent.core.repositories import repository_of
 from acpagent.core.rules import Rule, RuleError, parse
 
 
@@ -71,51 +70,6 @@ class Repositories:
             grants = self._known.setdefault(key, RepositoryGrants(key, self._store))
         grants.refresh()
         return grants
-
-
-def repository_of(directory: str) -> str:
-    """What names a repository: its git directory, which all of its worktrees share, or else the directory itself.
-
-    A file that names a git directory elsewhere counts only where that directory names the file in turn: a project
-    must not pass itself off as another, in which more is allowed.
-    """
-    for place in _upwards(os.path.realpath(directory)):
-        git = os.path.join(place, ".git")
-        if os.path.islink(git):
-            return place
-        if os.path.isdir(git):
-            return git
-        if os.path.isfile(git):
-            return _shared_git_directory(git) or place
-    return os.path.realpath(directory)
-
-
-def _upwards(directory: str) -> list[str]:
-    places = [directory]
-    while (above := os.path.dirname(places[-1])) != places[-1]:
-        places.append(above)
-    return places
-
-
-def _shared_git_directory(file: str) -> str | None:
-    """The git directory that a worktree's `.git` file belongs to, if that knows of the worktree."""
-    named = _first_line(file)
-    if not named.startswith("gitdir:"):
-        return None
-    own = os.path.realpath(os.path.join(os.path.dirname(file), named.removeprefix("gitdir:").strip()))
-    common, back = _first_line(os.path.join(own, "commondir")), _first_line(os.path.join(own, "gitdir"))
-    if not common or not back or os.path.realpath(os.path.join(own, back)) != file:
-        return None
-    shared = os.path.realpath(os.path.join(own, common))
-    return shared if own != shared and within(own, os.path.join(shared, "worktrees")) else None
-
-
-def _first_line(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline(4096).strip()
-    except OSError:
-        return ""
 
 
 def _understood(texts: tuple[str, ...]) -> tuple[Rule, ...]:

@@ -8,10 +8,10 @@ import pytest
 
 from acpagent.core.faults import OurFault
 from acpagent.core.paths import Roots
+from acpagent.core.repositories import repository_of
 from acpagent.core.rules import RuleError
 from acpagent.permission import rules
 from acpagent.permission.gate import Gate
-from acpagent.permission.grants import repository_of
 from tests.permission.world import Settings, World, judge
 
 

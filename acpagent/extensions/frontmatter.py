@@ -1,0 +1,144 @@
+"""Markdown with a head of YAML between `---` lines, as skills and command files are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from acpagent.config import document
+from acpagent.config.document import Document
+from acpagent.config.problems import ConfigError, ConfigProblem
+from acpagent.core.bounds import one_line
+from acpagent.extensions.problems import Part, Problem
+
+MAX_BYTES = 256 * 1024  # of one file
+MAX_HEAD = 16 * 1024  # letters of its head
+MARK = "---"
+
+# A plain value on the line of its key. What else YAML has for values begins with one of these.
+_PLAIN = re.compile(r"(?P<key>[A-Za-z_][\w-]*:[ \t]+)(?P<value>[^\s\"'|>#].*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A file's `head` (None where it has none) and the `body` after it, with line ends `\\n`. `remarks` are mistakes
+    that could be read past."""
+
+    file: str
+    head: Document | None
+    body: str
+    remarks: tuple[Problem, ...] = ()
+
+    def fields(self) -> dict[str, Any]:
+        return {} if self.head is None else self.head.mapping()
+
+    def line(self, key: str) -> int | None:
+        """Where in the file a field stands."""
+        return None if self.head is None else self.head.line((key,)) + 1
+
+
+def read(part: Part, file: str, data: bytes) -> Page:
+    """Read a page from the content of `file`. Raises `ConfigError` with the line in the file."""
+    if len(data) > MAX_BYTES:
+        raise _error(file, None, f"is larger than {MAX_BYTES // 1024} KiB", "keep it short, and move the rest out")
+    text = _decoded(file, data)
+    lines = text.split("\n")
+    if lines[0].rstrip() != MARK:
+        return Page(file, None, text)
+    end = next((place for place, line in enumerate(lines) if place and line.rstrip() == MARK), None)
+    if end is None:
+        raise _error(file, 1, "the head never ends", f"write a line `{MARK}` after the last field")
+    written = "\n".join(lines[1:end])
+    if len(written) > MAX_HEAD:
+        raise _error(file, 1, f"the head is longer than {MAX_HEAD // 1024} KiB", "move what explains into the text")
+    head, remarks = _head(part, file, written)
+    return Page(file, head, "\n".join(lines[end + 1 :]).strip("\n"), remarks)
+
+
+def unknown_fields(part: Part, page: Page, known: Collection[str]) -> Iterator[Problem]:
+    """A remark for each field that nothing reads."""
+    for key in page.fields():
+        if key not in known:
+            what = f"{one_line(key, 40)}: is not known here"
+            yield Problem(part, page.file, page.line(key), what, "remove it or check its name", False)
+
+
+def error(page: Page, key: str, what: str, remedy: str) -> ConfigError:
+    """A mistake in a field."""
+    return _error(page.file, page.line(key), f"{key}: {what}", remedy)
+
+
+def _decoded(file: str, data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        line = data.count(b"\n", 0, fault.start) + 1
+        raise _error(file, line, "is not UTF-8 text", "save the file as UTF-8") from None
+    if "\0" in text:
+        raise _error(file, text.count("\n", 0, text.index("\0")) + 1, "holds a NUL character", "remove the character")
+    return text.replace("\r\n", "\n")
+
+
+def _head(part: Part, file: str, written: str) -> tuple[Document, tuple[Problem, ...]]:
+    """The fields. Other agents take `description: Use it so: like this`, which is no YAML, so it is read as meant."""
+    try:
+        return _parsed(file, written), ()
+    except ConfigError as fault:
+        quoted = "\n".join(map(_quoted, written.split("\n")))
+        if quoted == written:
+            raise _moved(fault) from None
+        try:
+            return _parsed(file, quoted), tuple(_read_past(part, _moved(fault)))
+        except ConfigError:
+            raise _moved(fault) from None
+
+
+def _read_past(part: Part, fault: ConfigError) -> Iterator[Problem]:
+    for one in fault.problems:
+        what = "is no valid YAML, and was read as text"
+        yield Problem(part, one.file, one.line, what, "put the text in quotes", False)
+
+
+def _parsed(file: str, written: str) -> Document:
+    if "*" in written and _has_alias(written):  # a few of them can stand for more than any memory holds
+        raise _error(file, None, "has an alias (`*name`)", "write the value out")
+    page = document.parse(file, written.encode())
+    page.mapping()
+    return page
+
+
+def _has_alias(written: str) -> bool:
+    try:
+        return any(isinstance(token, yaml.AliasToken) for token in yaml.scan(written))
+    except (yaml.YAMLError, RecursionError):
+        return False  # told by who parses it
+
+
+def _quoted(line: str) -> str:
+    """A line whose plain value YAML would misread, with that in quotes."""
+    found = _PLAIN.fullmatch(line.rstrip())
+    if found is None or not _misread(found["value"]):
+        return line
+    value = found["value"].replace("'", "''")
+    return f"{found['key']}'{value}'"
+
+
+def _misread(value: str) -> bool:
+    if value[0] in "[{":
+        closed = value.count("[") == value.count("]") and value.count("{") == value.count("}")
+        return (closed and value[-1] not in "]}") or "] [" in value
+    return value[0] in "@`%*" or ": " in value or value.endswith(":")
+
+
+def _moved(fault: ConfigError) -> ConfigError:
+    """With lines counted in the file, of which the head begins in the second."""
+    moved = (ConfigProblem(p.file, None if p.line is None else p.line + 1, p.what, p.remedy) for p in fault.problems)
+    return ConfigError(*moved)
+
+
+def _error(file: str, line: int | None, what: str, remedy: str) -> ConfigError:
+    return ConfigError(ConfigProblem(file, line, what, remedy))
