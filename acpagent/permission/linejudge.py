@@ -49,7 +49,8 @@ def _asked(tool: str, line: Line, terms: Terms) -> Verdict | None:
         return Verdict("ask", protected.REASON, "", ONCE)
     if _is_meant(line, terms.granted):
         return None
-    doubt = _doubt(tool, line, terms)
+    meant = _is_meant(line, terms.rules.allow)
+    doubt = "" if meant else _doubt(tool, line, terms)
     if terms.approval == "yolo":
         return _whole(line, doubt, KEPT, terms) if doubt else None
     for rule in terms.rules.ask:
@@ -57,7 +58,7 @@ def _asked(tool: str, line: Line, terms: Terms) -> Verdict | None:
             return _whole(line, f"the rule {rule.text} asks", ALL, terms)
     if doubt:
         return _whole(line, doubt, KEPT, terms)
-    if _is_meant(line, terms.rules.allow):
+    if meant:
         return None
     if line.script.doubts:
         return _whole(line, line.script.doubts[0], ALL, terms)
@@ -123,7 +124,7 @@ def _by_steps(line: Line, terms: Terms) -> Verdict | None:
     outside = list(dict.fromkeys(path for step in left for path in _outside(step, terms)))
     if outside:
         return _leaving(outside, left, reason, terms)
-    if len(left) == 1 and (rule := _grant_for(left[0])) and line.is_let(parse(rule), left[0]):
+    if len(left) == 1 and (rule := _grant_for(left[0])) and line.is_let(parse(rule), left[0], terms.roots):
         return terms.asking(reason, rule, ALL)
     return _whole(line, reason, ALL, terms)
 
@@ -133,10 +134,7 @@ def _is_let(line: Line, step: Step, terms: Terms) -> bool:
         return False
     if step.level == "reads" or (step.level == "acts" and terms.approval == "auto"):
         return True
-    if any(rule.covers("bash") and line.is_let(rule, step) for rule in terms.allowing):
-        return True
-    changes = [effect for effect in _effects(step) if effect.kind == "write"]
-    return not step.words and bool(changes) and all(terms.covers_file(terms.allowing, change) for change in changes)
+    return any(rule.covers("bash") and line.is_let(rule, step, terms.roots) for rule in terms.allowing)
 
 
 def _outside(step: Step, terms: Terms) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 
@@ -16,6 +17,7 @@ from acpagent.core.rules import Rule
 from acpagent.core.shellparse import Script, Word
 from acpagent.permission import commands
 from acpagent.permission.commands import Step
+from acpagent.permission.programs import PROGRAMS
 
 # Commands that do not show what is in the files they name.
 _NAMES_ONLY = frozenset(
@@ -24,6 +26,8 @@ _NAMES_ONLY = frozenset(
 )
 # Builtins that give other names to commands, or run what others wrote.
 _RENAMES = frozenset({"alias", "eval", "source", ".", "exec", "enable", "hash", "trap"})
+# Programs that read, but can be told to run others meanwhile.
+_RUNNING = frozenset({"rg", "sort"})
 _SEPARATORS = re.compile(r"[:=,@]")
 _MATCHES = 200  # files that a pattern is looked up for
 
@@ -47,8 +51,9 @@ class Line:
 
     @cached_property
     def _dynamic(self) -> frozenset[str]:
-        """Words of which only the running shell knows what they become."""
-        return frozenset(word.text for command in self.script.commands for word in command.words if not word.static)
+        """Words of which only the running line knows what they become. `{}` is what `xargs` and `find` put there."""
+        said = (word.text for command in self.script.commands for word in command.words if not word.static)
+        return frozenset({"{}", *said})
 
     def is_about(self, rule: Rule) -> bool:
         """Whether a rule for commands speaks of one of this line's, for sure."""
@@ -86,13 +91,15 @@ class Line:
         it, and some of its words may stand for others."""
         if not step.words:
             return False
+        if step.words[0] in PROGRAMS and step.words[0] not in _RUNNING:  # whatever its words become, it runs nothing
+            return False
         return (
             step.words[0] in _RENAMES
             or not self._dynamic.isdisjoint(step.words)
             or any(rule.words[: len(words)] == words for words in _called(step.words))
         )
 
-    def is_let(self, rule: Rule, step: Step) -> bool:
+    def is_let(self, rule: Rule, step: Step, roots: Roots) -> bool:
         """Whether a rule for commands lets a step run: nothing may be about it that the rule does not say, as what the
         shell makes of words, variables set for it, or functions that go by its name."""
         if rule.literal is not None:
@@ -104,9 +111,20 @@ class Line:
         plain = not any(command.assignments or "function" in command.within for command in self.script.commands)
         if not step.words or not plain or not self._dynamic.isdisjoint(step.words):
             return False
-        if rule.shape != "exact" and step.prefix is None:
+        if not _matches(rule, step.words):
             return False
-        return _matches(rule, step.words)
+        if rule.shape == "exact" or step.prefix is not None or step.level == "acts":
+            return True
+        return self._accepts(rule, step, roots)
+
+    def _accepts(self, rule: Rule, step: Step, roots: Roots) -> bool:
+        """Whether a rule knows what a step of unknown reach does: its own words say as much, as in `Bash(curl:*)`, and
+        the others lead nowhere outside."""
+        meant = read(shlex.join(rule.words), roots).steps
+        if not any((each.level, each.reason) == (step.level, step.reason) for each in meant):
+            return False
+        words = tuple(word for word in step.words if "://" not in word)
+        return all(roots.contains(path) for path in self.mentions(replace(step, words=words), roots))
 
     def mentions(self, step: Step, roots: Roots) -> Iterator[str]:
         """Resolved paths of files that a step may use although nothing says so: whatever its words could name."""

@@ -13,8 +13,8 @@ from tests.agent import Agent, Message, text_in, updates_in
 from tests.conftest import Home, StartAgent
 
 COUNT = "echo x >> count.txt"
-LONG = "".join(f"echo {number}\n" for number in range(1, 100))
-EVERYTHING = ("deny", "once", "session", "full")
+LONG = "".join(f"echo {number}\n" for number in range(1, 100)) + "touch x\n"
+EVERYTHING = ("deny", "once", "session", "repo", "full")
 SCRIPT: dict[str, Any] = {
     "turns": [
         turn("search and ask", [calls("grep", pattern="^(a+)+b", path="hard.txt"), calls("list_dir"),
@@ -26,6 +26,7 @@ SCRIPT: dict[str, Any] = {
         turn("count", calls("bash", command=COUNT), says("Done.")),
         turn("almost the same", calls("bash", command=COUNT + " "), says("Done.")),
         turn("remove", calls("bash", command="rm -f file.txt"), says("Done.")),
+        turn("guess", calls("bash", command="x=echo; $x hello"), says("Done.")),
         turn("three calls", [calls("bash", command=f"echo {n} >> order.txt") for n in "123"], says("Done.")),
         turn("look outside", calls("read_file", path="../outside/secret.txt"), says("Done.")),
         turn("through a link", calls("read_file", path="way-out/secret.txt"), says("Done.")),
@@ -49,7 +50,7 @@ def here(stage: Stage, tmp_path: Path) -> Path:
 
 def make_workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "file.txt").write_text("one\n")
     (tmp_path / "outside").mkdir(exist_ok=True)
     (tmp_path / "outside" / "secret.txt").write_text("secret\n")
@@ -95,13 +96,15 @@ def test_PERM_01_PERM_02_the_question_and_its_options(stage: Stage, here: Path) 
     assert params["options"] == [
         {"optionId": "deny", "name": "Reject", "kind": "reject_once"},
         {"optionId": "once", "name": "Allow once", "kind": "allow_once"},
-        {"optionId": "session", "name": f"Allow Bash({COUNT}) for this session", "kind": "allow_always"},
+        {"optionId": "session", "name": f"Allow Bash={COUNT} for this session", "kind": "allow_always"},
+        {"optionId": "repo", "name": f"Allow Bash={COUNT} in this repository", "kind": "allow_always"},
         {"optionId": "full", "name": "Allow everything in this session (yolo)", "kind": "allow_always"},
     ]
     _, desk = ask(stage.agent, session, "edit", "deny")
     names = {option["optionId"]: option["name"] for option in desk.asked[0]["options"]}
     assert list(names) == list(EVERYTHING)
     assert names["session"] == "Allow Edit for this session"
+    assert names["repo"] == "Allow Edit in this repository"
 
 
 def test_PERM_03_an_allowed_call_runs(stage: Stage, here: Path) -> None:
@@ -149,7 +152,7 @@ def test_PERM_05_what_runs_beside_has_ended_before_the_question(stage: Stage, he
 def test_PERM_01_the_rule_in_an_option_is_one_short_line(stage: Stage, here: Path) -> None:
     _, desk = ask(stage.agent, stage.new(here), "many lines", "session")
     (name,) = [option["name"] for option in desk.asked[0]["options"] if option["optionId"] == "session"]
-    assert name.startswith("Allow Bash(echo 1 ⏎ echo 2 ")
+    assert name.startswith("Allow Bash=echo 1 ⏎ echo 2 ")
     assert name.endswith("… for this session")
     assert len(name) < 150
     assert desk.asked[0]["toolCall"]["rawInput"]["command"] == LONG  # all of it is there
@@ -157,7 +160,7 @@ def test_PERM_01_the_rule_in_an_option_is_one_short_line(stage: Stage, here: Pat
 
 NO_YES: list[Any] = [
     {"result": {"outcome": {"outcome": "selected", "optionId": "zzz"}}},
-    {"result": {"outcome": {"outcome": "selected", "optionId": "repo"}}},  # known, but not offered
+    {"result": {"outcome": {"outcome": "selected", "optionId": "Edit"}}},
     {"result": {"outcome": {"outcome": "selected", "optionId": "Once"}}},
     {"result": {"outcome": {"outcome": "selected", "optionId": ["once"]}}},
     {"result": {"outcome": {"outcome": "selected", "optionId": None}}},
@@ -376,19 +379,23 @@ def configured(agent: StartAgent, home: Home, tmp_path: Path) -> Any:
 
 def test_PERM_13_auto_from_the_configuration_allows_edits_inside_the_roots_alone(configured: Any) -> None:
     one, session, folder = configured(tool_approval="auto")
-    ask(one, session, "edit")
-    ask(one, session, "write other")
-    for prompt in ("count", "look outside", "write outside", "hook"):
+    for prompt in ("edit", "write other", "count"):
+        ask(one, session, prompt)
+    for prompt in ("look outside", "write outside", "hook"):
         ask(one, session, prompt, "deny")
     assert (folder / "file.txt").read_text() == "uno\n"
+    assert counted(folder) == 1
 
 
-def test_PERM_13_yolo_from_the_configuration_asks_nothing(configured: Any) -> None:
+def test_PERM_13_yolo_from_the_configuration_asks_only_what_a_person_decides(configured: Any) -> None:
     one, session, folder = configured(tool_approval="yolo")
-    for prompt in ("edit", "count", "look outside", "write outside", "hook", "remove"):
+    for prompt in ("edit", "count", "look outside", "write outside", "remove"):
         updates, _ = ask(one, session, prompt)
         assert call_in(updates).status == "completed"
     assert not (folder / "file.txt").exists()
+    _, desk = ask(one, session, "hook", "once")
+    assert desk.offered == [["deny", "once"]]
+    ask(one, session, "hook", "deny")  # a yes to it is never remembered
 
 
 def test_PERM_13_deny_rules_win_over_yolo_and_over_every_yes(configured: Any) -> None:
@@ -399,9 +406,10 @@ def test_PERM_13_deny_rules_win_over_yolo_and_over_every_yes(configured: Any) ->
         assert call.statuses == ["pending", "failed"]
         assert f"the rule {rule} forbids it" in call.text
     ask(one, session, "write other")
-    # Until commands are parsed, any of them may hide what the rule forbids: asked even under yolo.
-    _, desk = ask(one, session, "count", "once")
-    assert desk.offered == [["deny", "once", "session"]]
+    ask(one, session, "count")
+    # What it is that runs does not show, so that it may be what the rule forbids: asked even under yolo.
+    _, desk = ask(one, session, "guess", "once")
+    assert desk.offered == [["deny", "once", "session", "repo"]]
     assert counted(folder) == 1
     assert (folder / "file.txt").read_text() == "one\n"
 
