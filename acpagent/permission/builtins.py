@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from acpagent.core.shellparse import Word
-from acpagent.permission.cases import Case
+from acpagent.permission.cases import Case, is_number
 from acpagent.permission.hazards import steers
 from acpagent.permission.wrappers import assigned
 
@@ -81,9 +81,7 @@ def set_flags(case: Case) -> None:
                 case.text(each)
             return
         flags = word.static and _SET_FLAGS.fullmatch(word.text)
-        if not flags:
-            case.rise("reaches", "it changes how the shell reads the rest")
-        elif word.text.endswith("o") and not (args and args[0].static and args.pop(0).text in _SET_NAMES):
+        if not flags or (word.text.endswith("o") and not (args and args[0].static and args.pop(0).text in _SET_NAMES)):
             case.rise("reaches", "it changes how the shell reads the rest")
 
 
@@ -107,6 +105,8 @@ def sums(case: Case) -> None:
 def plain(case: Case) -> None:
     for word in case.args:
         case.text(word)
+        if not is_number(word) and not (word.static and re.fullmatch(r"\d+|%\d+", word.text)):
+            case.rise("reaches", "it is not known what it does")  # `jobs -x` runs something
 
 
 HANDLERS = {

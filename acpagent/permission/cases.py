@@ -13,6 +13,8 @@ from acpagent.permission.places import Places
 _BRACES = re.compile(r"\{([\w.,-]*)\}", re.ASCII)
 _BRACED = re.compile(r"[\w./,{}-]+", re.ASCII)
 _MOST_WORDS = 200
+# A pattern that begins with a name, and cannot find what is hidden.
+_FREE_ENOUGH = re.compile(r"(?:\./)?\w(?:(?!/\.|['\"\\]).)*\Z", re.DOTALL)
 # Variables that tell nothing secret, and those that are numbers.
 _NUMBERS = frozenset({"#", "?", "$", "!"})
 _OPEN_NAMES = frozenset({
@@ -42,6 +44,7 @@ class Case:
         self.finding = Finding(words=tuple(word.text for word in words))
         self.name = words[0].text if words else ""
         self.args = [each for word in words[1:] for each in braced(word)]
+        self.made: set[str] = set()  # files that the line has written before
         self.inner: list[tuple[tuple[Word, ...], Level]] = []
 
     @property
@@ -56,14 +59,25 @@ class Case:
         if words:
             self.inner.append((tuple(words), floor))
 
-    def text(self, word: Word) -> None:
-        """A word that stands for itself and is not looked up anywhere."""
+    def allow(self, *prefix: str) -> None:
+        """What a rule may be granted for, as long as it stays inside."""
+        if self.finding.level == "acts" and self.static:
+            self.finding.prefix = prefix
+
+    def operands(self) -> list[Word]:
+        """The words that are no options."""
+        ends = next((place for place, word in enumerate(self.args) if word.static and word.text == "--"), None)
+        before = self.args if ends is None else self.args[:ends]
+        return [word for word in before if not is_option(word)] + ([] if ends is None else self.args[ends + 1 :])
+
+    def text(self, word: Word, *, shows: bool = True) -> None:
+        """A word that stands for itself and is not looked up anywhere; the command `shows` it."""
         if word.kinds & {"computed", "translated"}:
             self.rise("reaches", "an expansion in it may run code")
         if "glob" in word.kinds:
             self._match(word)
         secret = set(word.names) - _OPEN_NAMES - _NUMBERS - self.known
-        if any(not name.isdigit() for name in secret):
+        if shows and any(not name.isdigit() for name in secret):
             self.rise("acts", "it shows a variable of the environment")
 
     def read(self, word: Word) -> None:
@@ -83,7 +97,7 @@ class Case:
             self.places.write(self.finding, word.text, reason)
         elif word.kinds == {"inside"}:
             self.places.write(self.finding, word.lead or ".", reason)
-        elif word.kinds == {"glob"} and not word.text.startswith(("*", "?", "[", ".*", "./*", "'", '"', "\\")):
+        elif word.kinds == {"glob"} and _FREE_ENOUGH.match(word.text):
             self._match(word)
             self.rise("acts", reason)
             head = word.lead.rpartition("/")[0]
@@ -106,6 +120,11 @@ class Case:
 
     def _match(self, word: Word) -> None:
         self.places.match(self.finding, word)
+
+
+def is_option(word: Word) -> bool:
+    begins = word.text if word.static else word.lead
+    return begins.startswith("-") and begins != "-"
 
 
 def is_number(word: Word) -> bool:

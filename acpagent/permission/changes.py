@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 
 from acpagent.core.shellparse import Word
-from acpagent.permission.cases import Case
-from acpagent.permission.hazards import INTERPRETERS, PYTHON_MODULES, SHELLS
+from acpagent.permission.cases import Case, is_option
+from acpagent.permission.hazards import INTERPRETERS, PYTHON_MODULES
 
+_TALKERS = frozenset({"sqlite3", "duckdb", "bc", "dc", "gnuplot", "node-gyp"})  # they speak a language of their own
 _DELETERS = frozenset({"rm", "rmdir", "unlink", "shred", "trash", "srm"})
 _MAKERS = frozenset({"mkdir", "touch", "mkfifo"})
 _OPEN_RIGHTS = re.compile(r"[0-7]*[2367]|.*[oa]?[+=][rwxX]*[wst].*|[4-7][0-7]{3}")
 # Verbs of tools that build and test what the workspace holds; all their other verbs may fetch or publish.
 _VERBS: Mapping[str, frozenset[str]] = {
-    "npm": frozenset({"test", "t", "tst", "run", "run-script", "ls", "list", "why", "explain", "pkg", "prefix", "root"}),
+    "npm": frozenset({"test", "t", "tst", "run", "run-script", "ls", "list", "why", "explain", "pkg", "root"}),
     "pnpm": frozenset({"test", "t", "run", "ls", "list", "why", "lint", "build"}),
     "yarn": frozenset({"test", "run", "list", "why", "lint", "build", "workspaces"}),
     "bun": frozenset({"test", "run"}), "deno": frozenset({"fmt", "lint", "check"}),
@@ -39,10 +41,15 @@ _STEERS_TOOL: Mapping[str, re.Pattern[str]] = {
     "pnpm": re.compile(r"--(script-shell|prefix|dir|config\..*|shell-emulator|global)(=.*)?|-[gC].*"),
     "yarn": re.compile(r"--(cwd|use-yarnrc|script-shell|global)(=.*)?"),
 }
+_SERVES = re.compile("dev|start|serve|deploy|publish|release")
 # npm and its like install without these words being further examined only where nothing is named to be installed.
 _LOCKED = frozenset({"ci", "install", "i"})
 _MAKE_FLAGS = re.compile(r"-[kBnsSw]+|-j\d*|-l\d*|--(dry-run|silent|quiet|keep-going|always-make|jobs(=\d+)?)|\d+")
 _MAKE_TARGET = re.compile(r"[\w.%-]+(/[\w.%-]+)*", re.ASCII)
+_TAR_KNOWN = re.compile(
+    r"-?[cxtzjJvfkmprua]+|-[qorljndD0-9]+|-C|--(create|extract|list|gzip|bzip2|xz|verbose|file|strip-components"
+    r"|exclude|auto-compress|zstd|totals|directory)(=.*)?"
+)
 _TAR_RUNS = re.compile(
     r"--?(to-c|checkpoint-a|use-c|rsh-c|rmt-c|info-s|new-vol|absolute|directory$|pgp|F$)|-[A-Za-z]*[IFP]|I|F"
 )
@@ -52,45 +59,29 @@ _EXECUTES = re.compile(
 
 
 def delete(case: Case) -> None:
-    words = [word for word in case.args if not _is_option(word)]
-    for word in words:
+    for word in case.operands():
         case.write(word, "it deletes files")
     case.rise("acts", "it deletes files")
 
 
 def make(case: Case) -> None:
     """mkdir, touch."""
-    takes_file = False
     for word in case.args:
-        if takes_file:
-            case.read(word)
-            takes_file = False
-        elif _is_option(word):
-            takes_file = case.name == "touch" and word.text in ("-r", "--reference")
-            if "/" in word.text:
-                case.touch(word)
-        elif word.static and case.name == "mkdir" and re.fullmatch(r"[0-7]{3,4}", word.text):
-            continue
-        else:
-            case.write(word)
+        if is_option(word) and "/" in word.text:
+            case.touch(word)
+    for word in case.operands():
+        case.write(word)
     case.rise("acts", "it makes files")
 
 
 def transfer(case: Case) -> None:
     """cp, mv, ln, install: all that is named may be changed where the program moves it, read where it does not."""
-    words: list[Word] = []
-    args = list(case.args)
-    while args:
-        word = args.pop(0)
-        if word.static and word.text in ("-t", "--target-directory") and args:
-            case.write(args.pop(0))
-            words.append(Word(".", True, lead="."))
-        elif _is_option(word):
-            if re.match(r"-[A-Za-z]*[tS].|--(target|suffix|strip-program)", word.text):
+    for word in case.args:
+        if is_option(word):
+            if re.match(r"-[A-Za-z]*[tS]|--[tas]", word.text):
                 case.rise("reaches", f"it is not known what {word.text} does")
             case.touch(word)
-        else:
-            words.append(word)
+    words = case.operands()
     sources, target = words[:-1], words[-1:]
     for word in sources:
         if case.name == "mv":
@@ -113,23 +104,24 @@ def _is_here(case: Case, text: str) -> bool:
 
 def rights(case: Case) -> None:
     """chmod, chown, chgrp."""
-    words = [word for word in case.args if not (_is_option(word) and not re.match(r"-[rwxXst]+\Z", word.text))]
+    words = [word for word in case.args if not is_option(word) or re.match(r"-[rwxXst]+\Z", word.text)]
+    words += [word for word in case.operands() if word not in words]
     for option in case.args:
-        if _is_option(option) and ("R" in option.text or option.text.startswith("--re")):
+        if is_option(option) and ("R" in option.text or option.text.startswith("--re")):
             case.rise("reaches", "it changes the rights of everything below")
     if case.name != "chmod":
         case.rise("reaches", "it gives files to somebody else")
     elif words and (not words[0].static or _OPEN_RIGHTS.fullmatch(words[0].text)):
         case.rise("reaches", "it gives others rights to files")
-    for word in words[1:]:
+    mode = words[:1] and words[0].static and re.fullmatch(r"[0-7]{1,5}|[ugoa]*[-+=][rwxXstugo,+=-]*", words[0].text)
+    for word in words[1 if mode else 0 :]:
         case.write(word, "it changes rights of files")
     case.rise("acts", "it changes rights of files")
 
 
 def tee(case: Case) -> None:
-    for word in case.args:
-        if not _is_option(word):
-            case.write(word)
+    for word in case.operands():
+        case.write(word)
     case.rise("reads" if not case.args else "acts", "it changes files")
 
 
@@ -137,11 +129,10 @@ def pack(case: Case) -> None:
     """tar and its like: they make or overwrite files, as options say, and can run programs."""
     for index, word in enumerate(case.args):
         bundle = index == 0 and word.static and re.fullmatch(r"[A-Za-z]+", word.text)
-        if not word.static:
-            case.touch(word)
+        if not word.static or ":" in word.text:  # host:file is elsewhere
+            case.rise("reaches", "it is not known what it packs or unpacks")
         elif word.text.startswith("-") or bundle:
-            known = re.fullmatch(r"-?[cxtzjJvfkmprua]+|--(create|extract|list|gzip|bzip2|xz|verbose|file|strip-components"
-                                 r"|exclude|auto-compress|zstd|totals|directory)(=.*)?|-[qorljndD0-9]+|-C", word.text)  # fmt: skip
+            known = _TAR_KNOWN.fullmatch(word.text)
             if not known or _TAR_RUNS.match(word.text):
                 case.rise("reaches", f"{word.text} can make it run something or write elsewhere")
             if "=" in word.text:
@@ -154,47 +145,41 @@ def pack(case: Case) -> None:
 def interpreter(case: Case, name: str) -> None:
     """An interpreter runs what it is told: a file of the workspace at best."""
     args = list(case.args)
-    if args and args[0].static and args[0].text in ("--version", "--help") and len(args) == 1:
+    if [word.text for word in args] in (["--version"], ["--help"]):
         return
     while args and args[0].static and args[0].text in INTERPRETERS[name]:
         args.pop(0)
-    if args and args[0].static and args[0].text in ("-W", "-X") and name == "python":
-        args = args[2:]
     case.rise("acts", "it runs a program of the workspace")
-    if name == "python" and len(args) > 1 and args[0].text == "-m":
-        module = args[1]
-        if not module.static or module.text not in PYTHON_MODULES:
-            case.rise("reaches", "it runs a module that is not known")
-        unknown(case, args[2:])
-        if case.static:
-            case.finding.prefix = (case.name, "-m", module.text)
-        return
+    unknown(case, args)
     if name in ("deno", "bun"):
         tool(case, name)
-        return
-    if not args or args[0].text == "-" or args[0].text.startswith("/dev/"):
-        if not (name == "node" and case.args and case.args[0].text == "--test"):
-            case.rise("reaches", f"{case.name} runs what it is handed")
-        return
-    script = args[0]
-    if not script.static or script.text.startswith(("-", "+")):
-        case.rise("reaches", f"{case.name} runs what stands in the line itself, or takes other orders")
-        for word in args:
-            case.touch(word)
-        return
-    if name in SHELLS and "/" not in script.text and not _exists(case, script.text):
-        case.rise("reaches", "it is not known what it runs")
-    if name in ("sqlite3", "duckdb", "bc", "dc", "gnuplot", "node-gyp"):
+    elif name == "python" and len(args) > 1 and args[0].text == "-m":
+        _module(case, args[1])
+    elif name == "node" and not args and [word.text for word in case.args] == ["--test"]:
+        case.allow("node", "--test")
+    else:
+        _script(case, name, args[0] if args else None)
+
+
+def _module(case: Case, module: Word) -> None:
+    if not module.static or module.text not in PYTHON_MODULES:
+        case.rise("reaches", "it runs a module that is not known")
+    case.allow(case.name, "-m", module.text)
+
+
+def _script(case: Case, name: str, script: Word | None) -> None:
+    if script is None or script.text in ("-", "") or name in _TALKERS:
         case.rise("reaches", f"{case.name} runs what it is handed")
-    unknown(case, args)
-    if case.static:
-        case.finding.prefix = (case.name, script.text)
-
-
-def _exists(case: Case, text: str) -> bool:
-    import os
-
-    return all(os.path.exists(path) for path in case.places.resolve(text))
+    elif not script.static or script.text.startswith(("-", "+")):
+        case.rise("reaches", f"{case.name} runs what stands in the line itself, or takes other orders")
+    elif not any(os.path.exists(path) for path in case.places.resolve(script.text)):
+        case.rise("reaches", "it is not known what it runs")  # nothing yet; shells look elsewhere, too
+    elif not case.made.isdisjoint(case.places.resolve(script.text)):
+        case.rise("reaches", "it runs what was just written")
+    elif case.name == script.text:
+        case.allow(case.name)
+    else:
+        case.allow(case.name, script.text)
 
 
 def tool(case: Case, name: str) -> None:
@@ -204,22 +189,17 @@ def tool(case: Case, name: str) -> None:
     steering = _STEERS_TOOL.get(name)
     if verb not in _VERBS[name]:
         case.rise("reaches", "it may fetch, install or publish something")
-    elif name in ("bundle", "gem", "rustup"):
+    elif name == "bundle":
         case.unwrap(case.args[1:], "acts")
     if steering and any(steering.fullmatch(word) for word in words):
         case.rise("reaches", "its options say what else runs, or where")
-    if (
-        name in ("npm", "yarn", "pnpm")
-        and "run" in words[:1]
-        and re.match(r"(dev|start|serve|deploy|publish)", "".join(words[1:2]))
-    ):
+    if verb in _RUN_VERBS and _SERVES.match("".join(words[1:2])):
         case.rise("reaches", "it serves or publishes something")
     case.rise("acts", "it runs what the workspace says")
     unknown(case, case.args)
     deep = 2 if verb in _RUN_VERBS and len(words) > 1 and not words[1].startswith("-") else 1
-    if case.finding.level == "acts":
-        case.finding.prefix = (case.name, *words[:deep]) if all(words[:deep]) else None
-    elif name in ("npm", "pnpm", "yarn") and words[0:1] and verb in _LOCKED and len(words) == 1:
+    case.allow(case.name, *words[:deep])
+    if name in ("npm", "pnpm", "yarn") and verb in _LOCKED and len(words) == 1:
         case.finding.prefix = (case.name, verb)
 
 
@@ -231,9 +211,8 @@ def build(case: Case) -> None:
     case.rise("acts", "it runs what the workspace says")
     unknown(case, case.args)
     targets = [word.text for word in case.args if not word.text.startswith("-") and not word.text.isdigit()]
-    if case.finding.level == "acts":
-        first = case.args[0].text if case.args else ""
-        case.finding.prefix = (case.name, *((first,) if targets and first == targets[0] else ()))
+    first = case.args[0].text if case.args else ""
+    case.allow(case.name, *((first,) if targets and first == targets[0] else ()))
 
 
 def unknown(case: Case, args: list[Word]) -> None:
@@ -243,11 +222,6 @@ def unknown(case: Case, args: list[Word]) -> None:
         case.touch(word)
         if word.static and _EXECUTES.fullmatch(word.text):
             case.rise("reaches", f"{word.text} may say what else runs")
-
-
-def _is_option(word: Word) -> bool:
-    begins = word.text if word.static else word.lead
-    return begins.startswith("-") and begins != "-"
 
 
 HANDLERS = {

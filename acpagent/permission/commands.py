@@ -12,14 +12,16 @@ from acpagent.core.shellparse import Command, Redirect, Script, Word
 from acpagent.permission import builtins, changes, gitlines, options, searches, wrappers
 from acpagent.permission.cases import Case
 from acpagent.permission.findings import Finding, Level
-from acpagent.permission.hazards import INTERPRETERS, REACHING, canonical
+from acpagent.permission.hazards import INTERPRETERS, REACHING, SHELLS, canonical
+from acpagent.permission.options import Sorted
 from acpagent.permission.places import Places, hosts_in
-from acpagent.permission.programs import PROGRAMS, VERSIONED
+from acpagent.permission.programs import PROGRAMS, VERSIONED, Program
 
 __all__ = ["Level", "Step", "weigh"]
 
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"})
 _DEEPEST = 12  # commands that run commands that run commands
+_PARTS = re.compile(r"[\s=,:;|&()]+")
 _VERB = re.compile(r"[a-z][a-z0-9:_-]*")
 _LANGUAGES = {
     "find": searches.find, "gfind": searches.find, "sed": searches.sed, "gsed": searches.sed, "awk": searches.awk,
@@ -75,6 +77,7 @@ class _Scale:
         self.places = places
         self.steps: list[Step] = []
         self._known: set[str] = set()
+        self._made: set[str] = set()  # what the line has written so far
         self._shadowing = [
             entry
             for entry in os.environ.get("PATH", "").split(os.pathsep)
@@ -101,6 +104,7 @@ class _Scale:
             self._known.add(name)
         if command.words and command.words[0].text in ("read", "mapfile", "readarray", "export", "local", "declare"):
             self._known.update(word.text.partition("=")[0] for word in command.words[1:])
+        case.made = self._made
         writing = [each for each in command.redirects if not self._reads(case, each)]
         self._weigh(case, command.words, 0)
         for redirect in writing:
@@ -110,11 +114,9 @@ class _Scale:
         """One command, then those it runs. What it does by itself and its surroundings are in its case."""
         if words:
             self._judge(case, words[0])
-        if case.finding.level != "acts" or case.name in changes.NO_PREFIX or not case.static:
-            if not (case.finding.level == "reaches" and case.finding.prefix):
-                case.finding.prefix = None
-        if case.command.assignments:
+        if case.command.assignments or case.name in changes.NO_PREFIX:
             case.finding.prefix = None
+        self._made.update(case.finding.writes)
         self.add(case.finding)
         if depth >= _DEEPEST and case.inner:
             self.add(Finding("reaches", "too many commands inside one another"))
@@ -122,6 +124,7 @@ class _Scale:
         for inner, floor in case.inner:
             bare = Command(inner, within=case.command.within)
             following = Case(self.places, bare, inner, case.known, case.feeder)
+            following.made = case.made
             following.rise(floor, "it runs under another program")
             self._weigh(following, inner, depth + 1)
 
@@ -159,6 +162,8 @@ class _Scale:
             return name
         case.rise("acts", "it runs a program of the workspace")
         case.places.touch(case.finding, text)
+        if not self._made.isdisjoint(case.places.resolve(text)):
+            case.rise("reaches", "it runs what was just written")
         reached = canonical(name)
         if reached in REACHING or reached in INTERPRETERS:
             return name
@@ -172,13 +177,14 @@ class _Scale:
         for word in found.unknown:
             if not program.open:
                 case.rise("acts", f"it is not known what {word.text} does")
-            case.touch(word)
-        for word in found.values:
-            case.text(word)
-        for word in found.files:
-            case.read(word)
-        for word in found.outputs:
-            case.write(word)
+            if not program.open or not word.static or set("/.=~") & set(word.text):
+                case.touch(word)
+        for words, meant in ((found.values, case.text), (found.files, case.read), (found.outputs, case.write)):
+            for word in words:
+                meant(word)
+        self._operands(case, program, found)
+
+    def _operands(self, case: Case, program: Program, found: Sorted) -> None:
         operands = found.operands
         if program.operands == "pattern" and not found.seen & set(program.needless) and operands:
             self._pattern(case, operands.pop(0))
@@ -230,13 +236,17 @@ class _Scale:
             self._named_by(case)
             words = [word.text for word in case.args]
             verb = words[:1] if words and _VERB.fullmatch(words[0]) else []
-            case.finding.prefix = (case.name, *verb)
+            case.allow(case.name, *verb)
 
     def _named_by(self, case: Case) -> None:
         """A program that is not known may run one that its words name."""
         for place, word in enumerate(case.args):
-            named = canonical(word.text.rpartition("/")[2]) if word.static else ""
-            if named in REACHING or named in INTERPRETERS or named in wrappers.NAMES or named in changes.NO_PREFIX:
+            if not word.static:
+                continue
+            named = [canonical(each.rpartition("/")[2]) for each in (word.text, *_PARTS.split(word.text))]
+            if any(name in SHELLS for name in named):
+                case.rise("reaches", "it may run a shell")
+            if named[0] in REACHING or named[0] in INTERPRETERS or named[0] in wrappers.NAMES | changes.NO_PREFIX:
                 case.unwrap(case.args[place:], "acts")
                 return
 
@@ -263,6 +273,7 @@ class _Scale:
             finding.rise("reaches", "it opens a connection")
         else:
             self.places.write(finding, target.text)
+        self._made.update(finding.writes)
         if finding.level != "reads" or finding.writes:
             self.add(finding)
 

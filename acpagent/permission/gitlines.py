@@ -7,21 +7,22 @@ from collections.abc import Mapping, Sequence
 
 from acpagent.core.shellparse import Word
 from acpagent.permission.cases import Case
+from acpagent.permission.tables import words
 
 # Before the subcommand: what changes nothing. All else can point git elsewhere or make it run something.
-_PLAIN = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects", "-p"})
-_READS = frozenset(
+_PLAIN = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"})
+_READS = words(
     "status log diff show blame annotate rev-parse ls-files ls-tree describe shortlog name-rev merge-base rev-list "
     "for-each-ref show-ref show-branch count-objects check-ignore check-attr whatchanged diff-tree diff-files "
-    "diff-index cat-file cherry grep range-diff var version merge-tree verify-commit verify-tag".split()
+    "diff-index cat-file cherry grep range-diff var version merge-tree verify-commit verify-tag"
 )
-_ACTS = frozenset(
+_ACTS = words(
     "add commit checkout switch restore reset revert merge rebase cherry-pick stash mv rm tag branch clean apply am "
     "format-patch archive bundle gc prune fsck update-index worktree notes bisect write-tree read-tree commit-tree "
     "hash-object update-ref symbolic-ref pack-refs repack rerere reflog init sparse-checkout stage mktag mktree "
-    "interpret-trailers stripspace patch-id submodule remote config".split()
+    "interpret-trailers stripspace patch-id submodule remote config"
 )
-_REMOTE = frozenset("push fetch pull clone ls-remote send-email request-pull svn p4 lfs".split())
+_REMOTE = words("push fetch pull clone ls-remote send-email request-pull svn p4 lfs")
 _GRANTED = frozenset({"push", "fetch", "pull"})  # by name of the remote alone
 # Options that write somewhere or run something; git takes abbreviations of long ones.
 _RUNS = (
@@ -36,23 +37,26 @@ _SHORT_RUNS: Mapping[str, str] = {
 }  # fmt: skip
 # Options that do nothing dangerous although an abbreviation of one that does could be meant.
 _COMMON = frozenset({
-    "--no-ext-diff", "--no-textconv", "--extended-regexp", "--exclude", "--exclude-standard", "--oneline", "--staged",
+    "--no-ext-diff", "--no-textconv", "--extended-regexp", "--exclude", "--exclude-standard", "--oneline",
     "--stat", "--shortstat", "--show-current", "--short", "--signoff", "--set-upstream", "--sort", "--format",
-    "--force", "--force-with-lease", "--follow", "--first-parent", "--graph", "--full-index", "--recursive", "--reverse",
-    "--tags", "--text", "--name-only", "--name-status", "--numstat", "--unified", "--until", "--untracked-files",
+    "--force", "--force-with-lease", "--follow", "--first-parent", "--graph", "--full-index", "--recursive",
+    "--reverse", "--staged", "--tags", "--text", "--name-only", "--name-status", "--numstat", "--unified",
+    "--until", "--untracked-files",
 })  # fmt: skip
 # Options whose value is no file: messages, names, dates.
-_TEXTS = frozenset({"--message", "--author", "--date", "--trailer", "--since", "--until", "--after", "--before", "--grep",
-                    "--format", "--pretty", "--committer", "--cleanup"})  # fmt: skip
+_TEXTS = words(
+    "--message --author --date --trailer --since --until --after --before --grep --format --pretty --committer "
+    "--cleanup"
+)
 _MESSAGE = re.compile(r"-[asvqnpe]*m(.*)", re.DOTALL)
 _HAS_MESSAGE = frozenset({"commit", "tag", "merge", "notes", "stash", "revert", "cherry-pick", "commit-tree"})
 # Subcommands that read as long as they are told no more than this.
 _LISTS: Mapping[str, frozenset[str]] = {
-    "branch": frozenset("-a -r -v -vv -l -i --all --remotes --verbose --list --show-current --contains --no-contains "
-                        "--merged --no-merged --points-at --sort --format --color --no-color --column --no-column "
-                        "--ignore-case --abbrev --no-abbrev -av -avv -va -vva -ra".split()),
-    "tag": frozenset("-l -n -i --list --contains --no-contains --merged --no-merged --points-at --sort --format --color "
-                     "--column --no-column --ignore-case".split()),
+    "branch": words("-a -r -v -vv -l -i --all --remotes --verbose --list --show-current --contains --no-contains "
+                    "--merged --no-merged --points-at --sort --format --color --no-color --column --no-column "
+                    "--ignore-case --abbrev --no-abbrev -av -avv -va -vva -ra"),
+    "tag": words("-l -n -i --list --contains --no-contains --merged --no-merged --points-at --sort --format --color "
+                 "--column --no-column --ignore-case"),
     "remote": frozenset({"-v", "--verbose"}),
 }  # fmt: skip
 _LISTING = frozenset({"-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"})
@@ -127,7 +131,7 @@ def _words(case: Case, subcommand: str, rest: Sequence[Word]) -> None:
         if message or name in _TEXTS:
             case.text(word)
             if "=" not in begins and not (message and (message[1] or not word.static)) and waiting:
-                case.text(waiting.pop(0))
+                case.text(waiting.pop(0), shows=False)
             continue
         if runs(subcommand, begins):
             case.rise("reaches", f"{name} makes git run or write something")
@@ -174,9 +178,9 @@ def _prefix(case: Case, subcommand: str, rest: Sequence[Word]) -> None:
     if not case.static:
         return
     plain = all(re.fullmatch(r"[\w.-]+(/[\w.-]+)*", word.text, re.ASCII) for word in rest)
-    if finding.level == "acts" and subcommand not in ("rm", "clean", "config", "remote", "reset", "submodule"):
-        finding.prefix = ("git", subcommand)
-    elif finding.level == "reaches" and subcommand in _GRANTED and plain and not finding.hosts:
+    if subcommand in _ACTS - {"rm", "clean", "config", "remote", "reset", "submodule"}:
+        case.allow("git", subcommand)
+    if finding.level == "reaches" and subcommand in _GRANTED and plain and not finding.hosts:
         inside = not any(word.text.startswith((".", "/")) or ".." in word.text for word in rest)
         options = [word.text for word in rest if word.text.startswith("-")]
         known = {"--tags", "--all", "--prune", "-u", "--set-upstream", "--rebase", "--ff-only", "-q", "-v", "--dry-run"}

@@ -5,37 +5,41 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from acpagent.permission.tables import words
+
 _BY_REASON: Mapping[str, str] = {
     "it runs with the rights of somebody else": (
         "sudo doas su runuser pkexec chroot unshare nsenter setpriv capsh gosu su-exec newgrp sg run0 setarch fakeroot"
     ),
     "it uses the network": (
-        "curl wget nc ncat netcat socat telnet ftp sftp tftp ssh scp sshpass mosh autossh ssh-copy-id rsync rclone lftp "
-        "aria2c axel http https httpie xh dig nslookup host whois ping ping6 traceroute mtr nmap tcpdump openssl "
+        "curl wget nc ncat netcat socat telnet ftp sftp tftp ssh scp sshpass mosh autossh ssh-copy-id rsync rclone "
+        "lftp aria2c axel http https httpie xh dig nslookup host whois ping ping6 traceroute mtr nmap tcpdump openssl "
         "mail mailx sendmail mutt s-nail swaks lynx links w3m elinks irssi weechat ngrok cloudflared tailscale "
         "wg wg-quick openvpn ab wrk hey siege croc magic-wormhole wormhole youtube-dl yt-dlp websocat grpcurl"
     ),
     "it works on other machines or for everybody": (
-        "docker docker-compose podman buildah skopeo nerdctl ctr crictl kubectl helm minikube kind k3s oc terraform tofu "
-        "pulumi ansible ansible-playbook vagrant packer aws gcloud gsutil az doctl heroku vercel netlify fly flyctl "
-        "railway wrangler firebase gh glab hub lxc lxd incus virsh qemu-system-x86_64 multipass serverless sam cdk "
-        "databricks snowsql psql mysql mariadb mongo mongosh redis-cli mysqldump pg_dump pg_restore createdb dropdb "
-        "eb ecs-cli act nomad consul vault salt salt-call chef-client knife puppet fab cap kubectx argocd istioctl"
+        "docker docker-compose podman buildah skopeo nerdctl ctr crictl kubectl helm minikube kind k3s oc terraform "
+        "tofu pulumi ansible ansible-playbook vagrant packer aws gcloud gsutil az doctl heroku vercel netlify fly "
+        "flyctl railway wrangler firebase gh glab hub lxc lxd incus virsh qemu-system-x86_64 multipass serverless "
+        "sam cdk databricks snowsql psql mysql mariadb mongo mongosh redis-cli mysqldump pg_dump pg_restore createdb "
+        "dropdb eb ecs-cli act nomad consul vault salt salt-call chef-client knife puppet fab cap kubectx argocd "
+        "istioctl"
     ),
     "it installs or removes packages": (
-        "apt apt-get aptitude dpkg dnf yum rpm zypper pacman yay apk brew port snap flatpak emerge nix nix-env nix-shell "
-        "nix-build guix npx pnpx bunx uvx pipx conda mamba micromamba easy_install cpan cpanm luarocks opam asdf mise "
-        "rtx nvm fnm volta rustup sdkman sdk rbenv pyenv corepack installer softwareupdate winget choco scoop yaourt "
-        "degit cookiecutter copier create-react-app yo"
+        "apt apt-get aptitude dpkg dnf yum rpm zypper pacman yay apk brew port snap flatpak emerge nix nix-env "
+        "nix-shell nix-build guix npx pnpx bunx uvx pipx conda mamba micromamba easy_install cpan cpanm luarocks "
+        "opam asdf mise rtx nvm fnm volta rustup sdkman sdk rbenv pyenv corepack installer softwareupdate winget "
+        "choco scoop yaourt degit cookiecutter copier create-react-app yo"
     ),
     "it works on the machine itself": (
-        "shutdown reboot halt poweroff init telinit systemctl service launchctl rc-service sysctl modprobe insmod rmmod "
-        "mount umount swapon swapoff losetup fdisk parted gdisk sfdisk mkfs mke2fs mkswap wipefs cryptsetup lvm pvcreate "
-        "vgcreate lvcreate dd dcfldd hdparm fsck tune2fs debugfs mknod blkdiscard grub-install efibootmgr kexec iptables "
-        "ip6tables nft ufw firewall-cmd ip ifconfig route brctl iw nmcli useradd userdel usermod groupadd groupdel passwd "
-        "chpasswd chsh chfn visudo vipw gpasswd hostnamectl timedatectl localectl loginctl setenforce crontab at batch "
-        "atd anacron systemd-run setcap setfacl chattr ldconfig update-alternatives dpkg-reconfigure diskutil defaults "
-        "csrutil spctl pmset networksetup scutil dscl nvram osascript open xdg-open security"
+        "shutdown reboot halt poweroff init telinit systemctl service launchctl rc-service sysctl modprobe insmod "
+        "rmmod mount umount swapon swapoff losetup fdisk parted gdisk sfdisk mkfs mke2fs mkswap wipefs cryptsetup "
+        "lvm pvcreate vgcreate lvcreate dd dcfldd hdparm fsck tune2fs debugfs mknod blkdiscard grub-install "
+        "efibootmgr kexec iptables ip6tables nft ufw firewall-cmd ip ifconfig route brctl iw nmcli useradd userdel "
+        "usermod groupadd groupdel passwd chpasswd chsh chfn visudo vipw gpasswd hostnamectl timedatectl localectl "
+        "loginctl setenforce crontab at batch atd anacron systemd-run setcap setfacl chattr ldconfig "
+        "update-alternatives dpkg-reconfigure diskutil defaults csrutil spctl pmset networksetup scutil dscl nvram "
+        "osascript open xdg-open security"
     ),
     "it ends other programs": "kill killall pkill xkill skill killall5 fuser",
     "it runs what is not told": (
@@ -51,13 +55,13 @@ _BY_REASON: Mapping[str, str] = {
         "vi vim nvim view ex ed emacs emacsclient nano pico joe micro helix hx code subl man info less more most lv "
         "vimdiff rvim rview gview gvim mcedit kak top htop btop watchgnupg mc ranger nnn lf tig lazygit fzf"
     ),
-    "it copies what is shown or typed": "xclip xsel pbcopy pbpaste wl-copy wl-paste clip.exe screencapture scrot import",
+    "it copies what is shown or typed": "xclip xsel pbcopy pbpaste wl-copy wl-paste screencapture scrot import",
 }  # fmt: skip
 REACHING: Mapping[str, str] = {name: reason for reason, names in _BY_REASON.items() for name in names.split()}
 
 # Interpreters, and the options after which a file of the program still follows.
-SHELLS: frozenset[str] = frozenset(
-    "sh bash dash zsh ksh mksh ash fish csh tcsh rbash pwsh powershell nu elvish".split()
+SHELLS: frozenset[str] = words(
+    "sh bash dash zsh ksh mksh ash fish csh tcsh rbash pwsh powershell nu elvish posh yash oksh osh ysh loksh"
 )
 INTERPRETERS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(SHELLS, frozenset({"-e", "-u", "-x", "-eu", "-ex", "-eux", "-n"})),
@@ -77,11 +81,11 @@ INTERPRETERS: Mapping[str, frozenset[str]] = {
     "xonsh": frozenset(), "perl6": frozenset(), "raku": frozenset(), "crystal": frozenset(), "nim": frozenset(),
 }  # fmt: skip
 # Modules of Python that do no more than a program of the workspace does.
-PYTHON_MODULES: frozenset[str] = frozenset(
+PYTHON_MODULES: frozenset[str] = words(
     "pytest unittest mypy ruff black isort flake8 pylint pyflakes pycodestyle coverage compileall py_compile doctest "
-    "json.tool tabnanny pyright bandit vulture sphinx mkdocs behave nose2 pytype autopep8 yapf docformatter".split()
+    "json.tool tabnanny pyright bandit vulture sphinx mkdocs behave nose2 pytype autopep8 yapf docformatter"
 )
-_VERSION = re.compile(r"[\d.]+\Z")
+_VERSION = re.compile(r"-?\d[\d.]*\Z")
 
 # Variables that change what runs, and those that do nothing of the kind.
 _STEERING = re.compile(

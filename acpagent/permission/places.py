@@ -20,7 +20,8 @@ _SEPARATORS = re.compile(r"[:=,;@'\"()\[\]{}<>|&\s]+")
 _HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?([A-Za-z0-9._-]+)")
 _REMOTE = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+|\w+@[\w.-]+):(?!\d+\Z)[^\s]*")
 _SHORT_VALUE = re.compile(r"-[A-Za-z]")
-_NAMES = 3000  # entries that are looked at for one pattern
+_NAMES = 20_000  # entries of directories that are looked at for the patterns of one line
+_LONGEST = 4096  # characters of a path
 
 
 class Places:
@@ -30,10 +31,14 @@ class Places:
         self.roots = roots
         self.cwds: tuple[str, ...] = (cwd,)
         self.home = home
+        self._left = _NAMES
+        self._matched: dict[tuple[str, str], bool] = {}
         self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def resolve(self, text: str) -> tuple[str, ...]:
         """What a static word names, from each directory it may be said in. Empty where it can name nothing."""
+        if len(text) > _LONGEST:
+            return ()
         key = (text, *self.cwds)
         if key not in self._known:
             try:
@@ -123,15 +128,21 @@ class Places:
 
     def _leads_in(self, directory: str, pattern: str) -> bool:
         """Whether no link that a pattern can match leads out of the roots."""
+        key = (directory, pattern)
+        if key not in self._matched:
+            self._matched[key] = self._look(directory, pattern)
+        return self._matched[key]
+
+    def _look(self, directory: str, pattern: str) -> bool:
         plain = not any(letter in pattern for letter in "\\'\"$`[")
         parts = pattern.split("/")
-        level, left = [directory], _NAMES
+        level = [directory]
         for part in parts:
             following = []
             for place in level:
                 for name in _entries(place):
-                    left -= 1
-                    if left < 0:
+                    self._left -= 1
+                    if self._left < 0:
                         return False
                     if plain and not fnmatchcase(name, part):
                         continue
@@ -168,6 +179,9 @@ def hosts_in(text: str) -> list[str]:
 
 def pieces(text: str) -> Iterator[str]:
     """What in a word could be a path: all of it, what an option is given, and what stands between signs."""
+    if len(text) > _LONGEST:
+        yield text
+        return
     found = dict.fromkeys([text] if text and not text.startswith("-") else [])
     if _SHORT_VALUE.match(text) and len(text) > 2:
         found[text[2:]] = None

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from acpagent.permission.tables import words
+
 # What the words after the options are: files, words without effect, a pattern and then files, one file to read and one
 # to write, or nothing that may stand there.
 Operands = Literal["files", "words", "pattern", "from to", "none"]
@@ -69,7 +71,7 @@ _DIFF = (
     "u c e n q s y a b B d E i w Z t T p N U= C= I= L= W= x= X@ --brief --unified= --context= --color= "
     "--side-by-side --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --text --label= "
     "--minimal --new-file --report-identical-files --show-c-function --strip-trailing-cr --suppress-common-lines "
-    "--width= --exclude= --exclude-from@ --no-dereference --normal --tabsize= --speed-large-files --ignore-tab-expansion"
+    "--width= --exclude= --exclude-from@ --no-dereference --normal --tabsize= --ignore-tab-expansion"
 )
 _JQ = (
     "c r j a s n e S C M R g=  f@ --compact-output --raw-output --join-output --ascii-output --slurp --null-input "
@@ -83,9 +85,9 @@ _FIND = (  # find's own words; what runs or writes is judged apart
 )
 FIND_TAKES: frozenset[str] = frozenset(_FIND.split())
 FIND_FILES: frozenset[str] = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
-FIND_ALONE: frozenset[str] = frozenset(
+FIND_ALONE: frozenset[str] = words(
     "! ( ) , -a -o -and -or -not -print -print0 -prune -quit -ls -empty -true -false -depth -d -mount -xdev -daystart "
-    "-executable -readable -writable -nouser -nogroup -noleaf -warn -nowarn -ignore_readdir_race -P -E -X -x".split()
+    "-executable -readable -writable -nouser -nogroup -noleaf -warn -nowarn -ignore_readdir_race -P -E -X -x"
 )
 _NO_FILES_LIST = "--files0-from"
 _SUMS = "* c --check"

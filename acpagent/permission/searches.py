@@ -7,6 +7,7 @@ import re
 from acpagent.core.shellparse import Word
 from acpagent.permission.cases import Case, is_number
 from acpagent.permission.programs import FIND_ALONE, FIND_FILES, FIND_TAKES
+from acpagent.permission.tables import words
 
 _RUN = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _PRINT = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
@@ -31,8 +32,9 @@ _SED_FLAGS = re.compile(
 )
 _AWK_ACTS = re.compile(r"system|getline|[|>]|@|ENVIRON|/inet|close|fflush|include|load|extension|PROCINFO")
 _AWK_COMPARES = re.compile(r"(?:[\w$)\]]+|\"[^\"]*\")\s*>=?\s*\d+")
-_BINARY = frozenset("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef =~".split())
-_UNARY = frozenset("-a -b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S -o".split())
+_BINARY = words("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef =~")
+_UNARY = words("-a -b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S -o")
+_BEFORE = _BINARY | (_UNARY - {"-a", "-o"})
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -40,7 +42,7 @@ def find(case: Case) -> None:
     args = list(case.args)
     while args and args[0].static and args[0].text in ("-P", "-H", "-E", "-X", "-x", "-s", "-d"):
         args.pop(0)
-    if args and args[0].static and args[0].text in ("-L", "-f") or any(word.text == "-follow" for word in args):
+    if (args and args[0].static and args[0].text in ("-L", "-f")) or any(word.text == "-follow" for word in args):
         case.rise("acts", "it follows links")
         args = args[1:] if args[0].text == "-L" else args
     starts: list[Word] = []
@@ -48,9 +50,15 @@ def find(case: Case) -> None:
         starts.append(args.pop(0))
     for start in starts or [Word(".", True)]:
         case.read(start)
-    plain = ["-type", "f"] in [[a.text, b.text] for a, b in zip(args, args[1:], strict=False)]
+    plain = finds_files([word.text for word in args])
     while args:
         _find_word(case, args, starts, plain)
+
+
+def finds_files(tests: list[str]) -> bool:
+    """Whether find is told, first of all, to look at plain files alone."""
+    choices = {"-o", "-or", "!", "-not", ",", "(", "-follow", "-L"}
+    return tests[:2] == ["-type", "f"] and choices.isdisjoint(tests)
 
 
 def _find_word(case: Case, args: list[Word], starts: list[Word], plain: bool) -> None:
@@ -122,13 +130,17 @@ def sed(case: Case) -> None:
     if in_place and scripts and scripts[-1].static and not scripts[-1].text and files:
         scripts.append(files.pop(0))  # BSD: -i ''
     for script in scripts:
-        if not script.static:
-            case.rise("reaches", "what it does is not known before it runs")
-        elif script.text and (len(script.text) > _SED_MOST or not _SED.fullmatch(script.text)):
-            dangerous = re.search(r"[wWeErRF]", script.text) is not None
-            case.rise("reaches" if dangerous else "acts", "what it does cannot be told")
+        _sed_script(case, script)
     for file in files:
         (case.write if in_place else case.read)(file)
+
+
+def _sed_script(case: Case, script: Word) -> None:
+    if not script.static:
+        case.rise("reaches", "what it does is not known before it runs")
+    elif script.text and (len(script.text) > _SED_MOST or not _SED.fullmatch(script.text)):
+        dangerous = re.search(r"[wWeErRF]", script.text) is not None
+        case.rise("reaches" if dangerous else "acts", "what it does cannot be told")
 
 
 def awk(case: Case) -> None:
@@ -165,7 +177,9 @@ def test(case: Case) -> None:
         after = args[place + 1].text if place + 1 < len(args) else ""
         if word.static and (word.text in _BINARY or (word.text in _UNARY and len(args) > 1)):
             continue
-        if word.static and word.text in ("-v", "-R") or before in ("-v", "-R"):
+        if word.static and re.search(r"\[.*[$`]", word.text, re.DOTALL):
+            case.rise("reaches", "it can run what stands in a word")
+        if (word.static and word.text in ("-v", "-R")) or before in ("-v", "-R"):
             if not (word.static and (word.text in ("-v", "-R") or _NAME.fullmatch(word.text))):
                 case.rise("reaches", "it can run what stands in a variable")
         elif double and _is_sum(before, after):
@@ -173,12 +187,16 @@ def test(case: Case) -> None:
                 case.rise("reaches", "it can run what stands in a variable")
         elif not double and not word.static and not is_number(word):
             quoted = word.text.startswith('"') and word.text.endswith('"')
-            if not quoted or (before not in _BINARY | _UNARY and after not in _BINARY):
+            if not quoted or (before not in _BEFORE and after not in _BINARY):
                 case.rise("reaches", "what it tests is not known before it runs")
         if before in _UNARY - {"-n", "-z", "-o", "-t", "-a"} or before in ("-nt", "-ot", "-ef"):
             _tested(case, word)
         else:
-            case.text(word) if not (double and word.kinds == {"glob"}) else None
+            case.text(word if not double else _without_globs(word), shows=False)
+
+
+def _without_globs(word: Word) -> Word:
+    return Word(word.text, word.static, word.kinds - {"glob"}, word.lead, word.names)
 
 
 def _is_sum(before: str, after: str) -> bool:

@@ -9,7 +9,10 @@ from acpagent.core import shellparse
 from acpagent.core.shellparse import Word
 from acpagent.permission.cases import Case
 from acpagent.permission.hazards import is_harmless, steers
+from acpagent.permission.searches import finds_files
 
+_TIMEOUT_VALUE = r"-[ks]|--signal|--kill-after"
+_TIMEOUT_FLAG = r"--foreground|--preserve-status|-v|--verbose|-[ks].+|--(signal|kill-after)=.*"
 # Options that take a value as the next word; those without; how many words come before the command.
 _FORMS: Mapping[str, tuple[str, str, int]] = {
     "time": (r"-[fo]|--format|--output", r"-[pvaV]+|--portability|--verbose", 0),
@@ -17,8 +20,7 @@ _FORMS: Mapping[str, tuple[str, str, int]] = {
     "ionice": (r"-[cnpPu]", r"-[cn]\d+|-t", 0),
     "nohup": ("(?!)", "(?!)", 0),
     "stdbuf": (r"-[ioe]", r"-[ioe][0L]|--(input|output|error)=[0L]", 0),
-    "timeout": (r"-[ks]|--signal|--kill-after", r"--foreground|--preserve-status|-v|--verbose|-[ks].+|--(signal|kill-after)=.*", 1),
-    "gtimeout": (r"-[ks]|--signal|--kill-after", r"--foreground|--preserve-status|-[ks].+", 1),
+    "timeout": (_TIMEOUT_VALUE, _TIMEOUT_FLAG, 1), "gtimeout": (_TIMEOUT_VALUE, _TIMEOUT_FLAG, 1),
     "chrt": ("(?!)", r"-[bfior]", 1), "taskset": ("-c", "(?!)", 1), "caffeinate": ("-[tw]", "-[dimsu]+", 0),
     "command": ("(?!)", "-p", 0), "builtin": ("(?!)", "(?!)", 0), "noglob": ("(?!)", "(?!)", 0),
     "nocorrect": ("(?!)", "(?!)", 0), "pipenv": ("(?!)", "(?!)", 0),
@@ -119,12 +121,13 @@ def assigned(case: Case, name: str, value: Word, *, runs: bool) -> None:
 def _xargs(case: Case) -> None:
     args = list(case.args)
     placed = ""
-    null = False
+    null = from_file = False
     while args and args[0].static and args[0].text.startswith("-"):
         option = args.pop(0).text
         null = null or option in ("-0", "--null", "-0r", "-r0")
         if option in ("-a", "--arg-file") and args:
             case.read(args.pop(0))
+            from_file = True
         elif _XARGS_VALUE.fullmatch(option) and args:
             value = args.pop(0)
             placed = value.text if option in ("-I", "--replace") else placed
@@ -135,7 +138,7 @@ def _xargs(case: Case) -> None:
         elif not _XARGS_FLAG.fullmatch(option):
             case.rise("reaches", f"it is not known what {option} does")
     words = args or [Word("echo", True, lead="echo")]
-    known = _lists_names(case.feeder, null and not placed)
+    known = "" if from_file else _lists_names(case.feeder, null and not placed)
     kinds = frozenset({known}) if known else frozenset({"substitution"})
     added = Word("{}", False, kinds, _start(case))
     if placed:
@@ -155,8 +158,8 @@ def _lists_names(feeder: shellparse.Command | None, null: bool) -> str:
         return ""
     texts = [word.text for word in feeder.words]
     if texts[:1] == ["find"] and _LISTERS.isdisjoint(texts):
-        files = ("-type", "f") in set(zip(texts, texts[1:], strict=False))
-        return "inside" if files and null and "-print0" in texts else "names"
+        files = finds_files([text for text in texts[2:] if text not in ("-maxdepth",) and not text.isdigit()])
+        return "inside" if files and null and texts[-1] == "-print0" else "names"
     return "names" if texts[:2] in (["git", "ls-files"], ["rg", "-l"], ["rg", "--files"]) else ""
 
 
