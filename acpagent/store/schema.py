@@ -53,6 +53,15 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (repository, rule)
         )""",
     ),
+    (
+        """CREATE TABLE trust (
+            root TEXT PRIMARY KEY NOT NULL,
+            git TEXT,
+            fingerprint TEXT NOT NULL,
+            files TEXT NOT NULL,
+            at TEXT NOT NULL
+        )""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

@@ -1,0 +1,302 @@
+"""What a project brings that can execute, read once: its files, and a fingerprint over all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from acpagent.core import files as disk
+from acpagent.core.bounds import printable
+from acpagent.core.paths import within
+from acpagent.core.repositories import repository_of, top_of
+
+# Where a project can bring what runs, or steers the model.
+PLACES = (
+    ".acpagent",
+    ".agents/skills",
+    ".claude/commands",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/skills",
+    ".mcp.json",
+    ".soba/mcp.json",
+    ".soba/skills",
+)
+# Of these only the hooks count: the rest is another agent's, and changes with its every permission.
+SHARED_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
+SERVER_FILES = (".acpagent/mcp.json", ".mcp.json", ".soba/mcp.json")
+
+MAX_ENTRIES = 4000
+MAX_DEPTH = 24
+MAX_FILE = 16 * 1024 * 1024
+MAX_TOTAL = 64 * 1024 * 1024
+_MAX_KEPT = 1024 * 1024  # a larger file is fingerprinted, but its content is nothing that we read
+_KEPT = (".md", ".json")
+_MAX_WORDS = 2000  # of the files that name others
+_MAX_LINE = 10_000  # letters that are taken apart as a shell would
+_VARIABLES = ("$", "${")
+_SETTLED_SECONDS = 0.1  # coarser than the clock of file systems that we trust
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """A file by its `path` below the project's root; `data` is None where the content is nothing to be parsed."""
+
+    path: str
+    mode: int
+    digest: str
+    link: str = ""
+    data: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What was found at `root`, a resolved directory; `git` names its repository. `fingerprint` is empty where there
+    is nothing, and where there is a `refusal`, the reason why this cannot be trusted at all: then `files` is empty."""
+
+    root: str
+    git: str | None
+    home: str
+    files: Mapping[str, ProjectFile] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    fingerprint: str = ""
+    refusal: str | None = None
+    stamps: Mapping[str, tuple[int, ...] | None] = field(default_factory=dict, repr=False, compare=False)
+    settled: bool = field(default=False, compare=False)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.files and self.refusal is None
+
+    def still_stands(self) -> bool:
+        """Whether what is on the disk is still what was read. A few stats if so: cheap enough to ask each time before
+        something of the project runs."""
+        if self.settled and all(_stamp(path) == stamp for path, stamp in self.stamps.items()):
+            return True
+        now = scan(self.root, self.home)
+        return (now.fingerprint, now.refusal, now.git) == (self.fingerprint, self.refusal, self.git)
+
+
+def scan(cwd: str, home: str) -> Project:
+    """Read what the project at `cwd` brings. `home` is acpagent's own directory, which is no project's. Never raises
+    for what is on the disk: what cannot be read whole is a reason for a refusal."""
+    root = os.path.realpath(cwd)
+    git = None if top_of(root) is None else repository_of(root)
+    home = os.path.realpath(home)
+    if root == os.path.realpath(os.path.expanduser("~")):
+        return Project(root, git, home)  # what lies there is the person's, and read as such
+    walk = _Walk(root, home)
+    began = time.time()
+    try:
+        for place in PLACES:
+            walk.visit(place, (root,))
+        walk.visit_named()
+    except _Refused as refused:
+        return Project(root, git, home, refusal=str(refused), stamps=walk.stamps)
+    found = dict(sorted(walk.files.items()))
+    newest = max((max(stamp[-2:]) for stamp in walk.stamps.values() if stamp), default=0)
+    settled = newest / 1e9 < began - _SETTLED_SECONDS
+    return Project(root, git, home, MappingProxyType(found), fingerprint(found.values()), None, walk.stamps, settled)
+
+
+def fingerprint(files: Iterable[ProjectFile]) -> str:
+    """One SHA-256 over path, mode, link and content of all files; empty for none. Lengths keep fields apart."""
+    total, any_of_them = hashlib.sha256(b"acpagent project 1\n"), False
+    for one in files:
+        any_of_them = True
+        for part in (os.fsencode(one.path), b"%o" % one.mode, os.fsencode(one.link), one.digest.encode()):
+            total.update(b"%d:" % len(part) + part)
+    return total.hexdigest() if any_of_them else ""
+
+
+class _Refused(Exception):
+    """Why a project cannot be trusted."""
+
+
+class _Walk:
+    """One pass over a project: what was found, and a stamp of everything looked at."""
+
+    def __init__(self, root: str, home: str) -> None:
+        self.root = root
+        self.home = home
+        self.files: dict[str, ProjectFile] = {}
+        self.stamps: dict[str, tuple[int, ...] | None] = {}
+        self._entries = 0
+        self._bytes = 0
+
+    def visit(self, relative: str, above: tuple[str, ...]) -> None:
+        """Read a file or, with all that is below it, a directory. `above` are the real directories it lies in: a link
+        back to one of them has no end."""
+        path = os.path.join(self.root, relative)
+        self.stamps[path] = _stamp(path)
+        if self.stamps[path] is None:
+            return
+        self._count()
+        real = os.path.realpath(path)
+        if within(real, self.home) or within(self.home, real):
+            return
+        if not within(real, self.root):
+            raise self._refused(relative, "is a link that leads out of the project")
+        self.stamps[real] = _stamp(real)
+        try:
+            status = os.stat(real)
+        except FileNotFoundError:
+            return  # a link to nothing; its stamp tells when that changes
+        except OSError as error:
+            raise self._refused(relative, f"cannot be read ({error.strerror})") from None
+        if stat.S_ISDIR(status.st_mode):
+            self._visit_directory(relative, real, above)
+        elif stat.S_ISREG(status.st_mode):
+            self._read(relative, path, real)
+        else:
+            raise self._refused(relative, "is neither a file nor a directory")
+
+    def visit_named(self) -> None:
+        """Read the files that servers and hooks name: what runs is them."""
+        words = 0
+        for one in list(self.files.values()):
+            if one.data is None or not (one.path in SERVER_FILES or one.path in SHARED_SETTINGS or _is_own(one.path)):
+                continue
+            for path in _named_paths(one.data):
+                words += 1
+                if words > _MAX_WORDS:
+                    raise self._refused(one.path, f"names more than {_MAX_WORDS} things")
+                self._visit_if_file(path)
+
+    def _visit_if_file(self, named: str) -> None:
+        relative = os.path.normpath(os.path.join(self.root, named))
+        if not within(relative, self.root):
+            return
+        self.stamps.setdefault(relative, _stamp(relative))  # for what is not there can be there later
+        try:
+            is_file = stat.S_ISREG(os.stat(relative).st_mode)
+        except (OSError, ValueError):
+            return
+        relative = os.path.relpath(relative, self.root)
+        if is_file and relative not in self.files and relative not in SHARED_SETTINGS:
+            self.visit(relative, (self.root,))
+
+    def _visit_directory(self, relative: str, real: str, above: tuple[str, ...]) -> None:
+        if real in above:
+            raise self._refused(relative, "is a link that leads back to a directory it lies in")
+        if len(above) > MAX_DEPTH:
+            raise self._refused(relative, f"lies more than {MAX_DEPTH} directories deep")
+        try:
+            names = sorted(os.listdir(real))
+        except OSError as error:
+            raise self._refused(relative, f"cannot be read ({error.strerror})") from None
+        for name in names:
+            self.visit(f"{relative}/{name}", (*above, real))
+
+    def _read(self, relative: str, path: str, real: str) -> None:
+        try:
+            data, mode = _content(real)
+        except disk.NotText as fault:
+            raise self._refused(relative, str(fault).removeprefix("it ")) from None
+        except OSError as error:
+            raise self._refused(relative, f"cannot be read ({error.strerror})") from None
+        self._bytes += len(data)
+        if self._bytes > MAX_TOTAL:
+            raise _Refused(f"what it brings is larger than {MAX_TOTAL >> 20} MiB")
+        if relative in SHARED_SETTINGS:
+            hooks = _hooks_alone(data)
+            if hooks is None:
+                return
+            data = hooks
+        link = os.path.relpath(real, self.root) if real != path else ""
+        kept = data if relative.endswith(_KEPT) and len(data) <= _MAX_KEPT else None
+        self.files[relative] = ProjectFile(relative, mode, hashlib.sha256(data).hexdigest(), link, kept)
+
+    def _count(self) -> None:
+        self._entries += 1
+        if self._entries > MAX_ENTRIES:
+            raise _Refused(f"what it brings is more than {MAX_ENTRIES} files")
+
+    def _refused(self, relative: str, what: str) -> _Refused:
+        return _Refused(f"{printable(relative)} {what}")
+
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    """What changes with an entry; None if there is none."""
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _content(real: str) -> tuple[bytes, int]:
+    """A file's bytes and permission bits, of one and the same file whoever swaps it meanwhile."""
+    handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with open(handle, "rb") as stream:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise disk.NotText("it is not a regular file")
+        data = stream.read(MAX_FILE + 1)
+    if len(data) > MAX_FILE:
+        raise disk.NotText(f"it is larger than {MAX_FILE >> 20} MiB")
+    return data, stat.S_IMODE(status.st_mode)
+
+
+def _hooks_alone(data: bytes) -> bytes | None:
+    """The hooks of a settings file as a file of their own; None if it has none. What cannot be read counts whole."""
+    try:
+        written = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    hooks = written.get("hooks") if isinstance(written, dict) else None
+    return json.dumps({"hooks": hooks}, indent=2).encode() if hooks else None
+
+
+def _is_own(path: str) -> bool:
+    """Whether it is a JSON file right in `.acpagent`."""
+    return path.startswith(".acpagent/") and path.count("/") == 1
+
+
+def _named_paths(data: bytes) -> Iterator[str]:
+    """Every word in a JSON file that can be the path of a file, as seen from the project's root."""
+    try:
+        yield from _words_of(json.loads(data), "")
+    except (ValueError, RecursionError):
+        return  # nothing runs of a file that cannot be read
+
+
+def _words_of(value: Any, folder: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        inner = value.get("cwd")
+        folder = inner if isinstance(inner, str) else folder
+        for item in value.values():
+            yield from _words_of(item, folder)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words_of(item, folder)
+    elif isinstance(value, str):
+        for word in _split(value):
+            yield word
+            if folder:
+                yield os.path.join(_without_variable(folder), word)
+
+
+def _split(text: str) -> Iterator[str]:
+    """The words of a command line; of `--config=file` both sides, of `$PROJECT/file` the file."""
+    try:
+        words = shlex.split(text) if len(text) <= _MAX_LINE else text.split()
+    except ValueError:
+        words = text.split()
+    for word in dict.fromkeys((*words, text)):
+        for part in dict.fromkeys((word, word.rpartition("=")[2])):
+            part = _without_variable(part.strip(";&|()<>"))
+            if 0 < len(part) < 1024 and "\0" not in part:
+                yield part
+
+
+def _without_variable(word: str) -> str:
+    head, slash, rest = word.partition("/")
+    return rest if slash and head.startswith(_VARIABLES) else word
