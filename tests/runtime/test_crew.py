@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acpagent.core.blocks import Text
-from acpagent.core.events import Chunk, CommandsChanged, ControlsChanged, Notice, TitleChanged
+from acpagent.core.events import Chunk, CommandsChanged, ControlsChanged, Event, Notice, TitleChanged
 from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.works import TurnOutcome
 from acpagent.store import entries, sessions
@@ -284,6 +284,31 @@ def test_the_first_prompt_names_the_session(house: House, cwd: Path) -> None:
     stored = sessions.get(house.store, "s")
     assert stored is not None
     assert (stored.title, stored.prompts) == (title, 1)
+
+
+class Watched(House):
+    """`bare` are the events that came without the session lock."""
+
+    def __init__(self, home: Path) -> None:
+        self.bare: list[Event] = []
+        super().__init__(home)
+
+    def emit(self, event: Event) -> None:
+        if not self.session().lock._is_owned():  # type: ignore[attr-defined]
+            self.bare.append(event)
+        super().emit(event)
+
+
+def test_a_replay_cannot_go_on_behind_an_answer_that_ends_it(home: Path, cwd: Path) -> None:
+    house = Watched(home)
+    house.new(cwd)
+    house.prompt().wait()
+    house.close().wait()
+    house.bare.clear()
+    house.open("load", "s", cwd).wait()
+    house.open("load", "s", cwd).wait()
+    assert not house.bare
+    house.finish()
 
 
 # Teardown and the store.

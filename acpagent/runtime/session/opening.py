@@ -103,17 +103,19 @@ class Opener:
 
 
 def show(host: Host, past: list[Entry], scope: Scope) -> None:
-    """Replay at the speed the client reads. Raises `Cancelled` when the session is closed meanwhile."""
+    """Replay at the speed the client reads. Raises `Cancelled` when the session is closed meanwhile; nothing is shown
+    once that was answered."""
     usage = None
     for event in replay.events(past):
-        scope.check()
         if isinstance(event, UsageChanged):
             usage = event
             continue
-        host.emit(event)
+        with scope.open():
+            host.emit(event)
         host.wait_room(scope)
     if usage is not None:
-        host.emit(usage)
+        with scope.open():
+            host.emit(usage)
 
 
 def last_cost(past: list[Entry]) -> float | None:
