@@ -18,7 +18,7 @@ from .proxy import Proxy
 
 TODO = [{"content": "Do it", "status": "in_progress"}]
 GUIDANCE = ("in capitals", "in small letters")
-SLEEP = calls("bash", command="echo begun; sleep 60")
+SLEEP = calls("bash", command="echo begun; touch d.txt; sleep 60")
 QUESTION = {"header": "Colour", "question": "Which?", "options": [{"label": "red"}, {"label": "blue"}]}
 TURNS: list[Message] = [
     turn("look around", [{"thought": "Where?"}, *says("I look."), calls("grep", pattern="x"), calls("list_dir")],
