@@ -56,7 +56,8 @@ async def connect(
 ) -> AsyncIterator[Streams]:
     """Start the server, and leave nothing of it behind. `on_end` is called on the loop when it has exited or closed
     its stdout. Raises OSError, ServerFault."""
-    pipes = await _start(spec, cwd, environ, log, on_end)
+    with anyio.CancelScope(shield=True):  # what is half started would be left behind
+        pipes = await _start(spec, cwd, environ, log, on_end)
     incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](0)
     reading = _Reading(pipes.reader, incoming_send, log)
@@ -88,20 +89,25 @@ class _Pipes:
     async def end(self) -> str:
         """End its input, which is how a server is told to go, then see to it that nothing is left. Says how it
         ended."""
+        if self.reader.at_eof():  # a process that dies closes its pipes a moment before it can be seen to be dead
+            await self._wait_exit(LAST_WORDS_SECONDS)
         was_running = not self._exited.is_set()
         await self.writer.finish(FLUSH_SECONDS)
         drain = asyncio.create_task(_drain(self.reader))  # one that cannot write cannot read that it is to go
-        try:
-            async with asyncio.timeout(EXIT_SECONDS):
-                await self._exited.wait()
-        except TimeoutError:
-            pass
+        await self._wait_exit(EXIT_SECONDS)
         drain.cancel()
         result = await _in_thread(self._group.finish)
         self.close_reader()
         if was_running:
             return "it closed its output"
         return f"it ended with exit code {result.exit_code}" if result.signal is None else f"it died of {result.signal}"
+
+    async def _wait_exit(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+        except TimeoutError:
+            return
 
 
 class _Writer(asyncio.Protocol):
