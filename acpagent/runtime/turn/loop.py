@@ -82,6 +82,7 @@ class TurnLoop:
         self._follow_ups = follow_ups
         self._told_of_silence = False
         self._unheard: deque[tuple[Block, ...]] = deque()
+        self._last_call = False
 
     def run(self, blocks: Sequence[Block]) -> Ended:
         """Work on the prompt. Raises `Fault` of ours only; every way of ending is in the returned value."""
@@ -97,6 +98,7 @@ class TurnLoop:
 
     def _rounds(self) -> End:
         for number in range(self._limit):
+            self._last_call = number + 1 == self._limit
             reply = self._ask_model()
             if reply.reason in ("length", "refusal"):
                 return "length" if reply.reason == "length" else "refusal"
@@ -108,12 +110,13 @@ class TurnLoop:
         return "rounds"
 
     def _hear_steers(self, take: Callable[[], list[tuple[Block, ...]]]) -> bool:
-        """Append what the person said meanwhile, in order. False if that was nothing."""
+        """Append what the person said meanwhile, in order. False if that was nothing. After the last call that is
+        allowed nobody would read it: it is left over, and told so."""
         self._unheard.extend(take())
-        heard = bool(self._unheard)
-        while self._unheard:
+        waits = bool(self._unheard)
+        while self._unheard and not self._last_call:
             self._hear(self._unheard.popleft(), steer=True)
-        return heard
+        return waits
 
     def _go_on(self, text: str) -> bool:
         """The model stopped, and no guidance waits that it has to hear before what it said can count as its last
