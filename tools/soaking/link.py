@@ -23,8 +23,9 @@ class Wrong(Exception):
 class Asked:
     """A request of ours. `then` is called with the response on the reader's thread, before anybody who waits."""
 
-    def __init__(self, method: str, then: Callable[[Message], None] | None) -> None:
+    def __init__(self, method: str, id: int, then: Callable[[Message], None] | None) -> None:
         self.method = method
+        self.id = id
         self._then = then
         self._response: Message = {}
         self._answered = threading.Event()
@@ -34,6 +35,10 @@ class Asked:
         if self._then is not None:
             self._then(response)
         self._answered.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is answered within so many seconds."""
+        return self._answered.wait(seconds)
 
     def response(self) -> Message:
         """Waits for it. Raises `Wrong`."""
@@ -74,12 +79,10 @@ class Link:
             thread.start()
 
     def ask(self, method: str, params: Message, then: Callable[[Message], None] | None = None) -> Asked:
-        asked = Asked(method, then)
         with self._lock:
             self._last_id += 1
-            id = self._last_id
-            self._asked[id] = asked
-        self.send({"id": id, "method": method, "params": params})
+            asked = self._asked[self._last_id] = Asked(method, self._last_id, then)
+        self.send({"id": asked.id, "method": method, "params": params})
         return asked
 
     def call(self, method: str, params: Message) -> Any:
