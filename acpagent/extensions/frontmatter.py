@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,14 @@ def unknown_fields(part: Part, page: Page, known: Collection[str]) -> Iterator[P
         if key not in known:
             what = f"{one_line(key, 40)}: is not known here"
             yield Problem(part, page.file, page.line(key), what, "remove it or check its name", False)
+
+
+def hint(fields: Mapping[str, Any]) -> str | None:
+    """What may follow a name. `[message]` is a list in YAML, and what people mean by it is the text."""
+    written = fields.get("argument-hint")
+    if isinstance(written, list):
+        written = f"[{', '.join(map(str, written))}]"
+    return None if written is None else one_line(str(written), 120) or None
 
 
 def error(page: Page, key: str, what: str, remedy: str) -> ConfigError:

@@ -69,7 +69,7 @@ class Standing:
             what = f"nothing of what this project brings ({_counted(project)}) is used before you trust it"
             return Problem("trust", project.root, None, what, HOW)
         if self.status == "changed":
-            what = f"what this project brings has changed since you trusted it ({_listed(self.changes)}), and is not used"
+            what = f"what this project brings has changed since you trusted it and is not used: {_listed(self.changes)}"
             return Problem("trust", project.root, None, what, HOW)
         return None
 
@@ -186,22 +186,22 @@ def _runs(value: Any, name: str) -> Iterator[tuple[str, str]]:
             yield from _runs(item, name)
     if not isinstance(value, dict):
         return
-    own = value.get("name") or value.get("id") or name
+    own = next((one for key in ("name", "id") if isinstance(one := value.get(key), str)), name)
     for key in ("command", "url"):
         line = value.get(key)
         if isinstance(line, str | list):
             words = [line] if isinstance(line, str) else line
-            yield str(own), " ".join(map(str, [*words, *_arguments(value, key)]))
+            yield own, " ".join(map(str, [*words, *_arguments(value, key)]))
     for key, item in value.items():
         yield from _runs(item, name if key in ("hooks", "servers", "mcpServers") else key)
 
 
 def _arguments(value: dict[str, Any], key: str) -> list[Any]:
-    """The arguments of a command, and the environment it gets: that, too, decides what runs."""
+    """The arguments of a command, and which variables it gets: their values may be secrets."""
     if key != "command":
         return []
     args, env = value.get("args"), value.get("env")
     found = list(args) if isinstance(args, list) else []
-    if env:
-        found.append(f"(with {json.dumps(env)})")
+    if isinstance(env, dict) and env:
+        found.append(f"(with {', '.join(env)} set)")
     return found

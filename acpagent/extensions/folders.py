@@ -1,0 +1,104 @@
+"""Directories that extensions are found in: on the disk, or as a project's files were read once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Protocol
+
+from acpagent.config.problems import ConfigError, ConfigProblem
+from acpagent.core import files
+from acpagent.core.paths import within
+from acpagent.extensions.project import Project
+
+MAX_NAMES = 2000  # in one directory
+_OUTSIDE = "is a link that leads out of the directory it was found in"
+
+
+class Folder(Protocol):
+    """A directory; `path` is absolute. Names inside are given relative to it, with `/` between them."""
+
+    @property
+    def path(self) -> str: ...
+    def names(self, inside: str = "") -> tuple[tuple[str, bool], ...]:
+        """What is right in it, or in a directory inside: sorted names, each with whether it is a directory. Nothing
+        where there is none. Raises `ConfigError`."""
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The content of a file of at most `limit` bytes. Raises `ConfigError`."""
+
+    def real(self, name: str) -> str:
+        """The absolute path of what a name leads to."""
+
+
+class DiskFolder:
+    """A directory of the person's, or of a plugin. Links in it may lead within `allowed` directories, itself at
+    first, and no further."""
+
+    def __init__(self, path: str, allowed: Iterable[str] = ()) -> None:
+        self.path = path
+        self._allowed = tuple(os.path.realpath(one) for one in (path, *allowed))
+
+    def names(self, inside: str = "") -> tuple[tuple[str, bool], ...]:
+        path = self._checked(inside)
+        try:
+            with os.scandir(path) as entries:
+                found = sorted((entry.name, entry.is_dir()) for entry in entries)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError as error:
+            raise _fault(path, f"cannot be read ({error.strerror})", "make it readable") from None
+        if len(found) > MAX_NAMES:
+            raise _fault(path, f"holds more than {MAX_NAMES} names", "use a directory of its own")
+        return tuple(found)
+
+    def read(self, name: str, limit: int) -> bytes:
+        path = self._checked(name)
+        try:
+            return files.read_bytes(self.real(name), limit)
+        except files.NotText as error:
+            raise _fault(path, str(error).removeprefix("it "), "make it a short text file") from None
+        except OSError as error:
+            raise _fault(path, f"cannot be read ({error.strerror})", "make it a file that you can read") from None
+
+    def real(self, name: str) -> str:
+        return os.path.realpath(os.path.join(self.path, name))
+
+    def _checked(self, name: str) -> str:
+        path = os.path.join(self.path, name) if name else self.path
+        if not any(within(os.path.realpath(path), one) for one in self._allowed):
+            raise _fault(path, _OUTSIDE, "put the file itself there, or list its directory under `skills.paths`")
+        return path
+
+
+class ScannedFolder:
+    """A directory of a project as it was fingerprinted: nothing of it is read a second time."""
+
+    def __init__(self, project: Project, place: str) -> None:
+        self.path = os.path.join(project.root, place)
+        self._project = project
+        self._place = place
+
+    def names(self, inside: str = "") -> tuple[tuple[str, bool], ...]:
+        start = f"{self._place}/{inside}/" if inside else f"{self._place}/"
+        found = {}
+        for path in self._project.files:
+            if path.startswith(start):
+                name, deeper, _ = path.removeprefix(start).partition("/")
+                found[name] = bool(deeper)
+        return tuple(sorted(found.items()))
+
+    def read(self, name: str, limit: int) -> bytes:
+        data = self._project.files[f"{self._place}/{name}"].data
+        if data is None or len(data) > limit:
+            raise _fault(os.path.join(self.path, name), f"is larger than {limit // 1024} KiB", "keep it short")
+        return data
+
+    def real(self, name: str) -> str:
+        path = f"{self._place}/{name}"
+        one = self._project.files.get(path)
+        return os.path.join(self._project.root, one.link if one and one.link else path)
+
+
+def _fault(path: str, what: str, remedy: str) -> ConfigError:
+    return ConfigError(ConfigProblem(path, None, what, remedy))
