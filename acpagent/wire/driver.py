@@ -8,6 +8,7 @@ import time
 from acpagent.core import diagnostics
 from acpagent.core.faults import Fault
 from acpagent.wire.codes import INTERNAL_ERROR
+from acpagent.wire.framing import LINE_LIMIT
 from acpagent.wire.messages import Notification, Request
 from acpagent.wire.outbox import Outbox
 from acpagent.wire.peer import Peer, Refusal
@@ -51,6 +52,8 @@ class Driver:
 
     `check` sees each outgoing message and its method where it is made and may raise;
     `trace(direction, line)` sees each line, direction "in" or "out", on the reader or writer thread.
+    Lines that come in may have `limit` bytes. `on_refusal` is told, on the reader thread, of each line that was no
+    acceptable message, once it is answered.
     """
 
     def __init__(
@@ -62,14 +65,17 @@ class Driver:
         name: str,
         check: Check | None = None,
         trace: Trace | None = None,
+        limit: int = LINE_LIMIT,
+        on_refusal: Callable[[Refusal], None] | None = None,
     ) -> None:
         self.ended = threading.Event()
         self.end_reason: str | None = None
         self._receiver = receiver
         self._name = name
         self._trace = trace
+        self._on_refusal = on_refusal
         self._cause: str | None = None
-        self._peer = Peer(check=check, trace=None if trace is None else self._trace_in)
+        self._peer = Peer(check=check, trace=None if trace is None else self._trace_in, limit=limit)
         self._outbox = Outbox(self._on_dead_peer)
         self._input = ReadEnd(read_fd)
         self._output = WriteEnd(write_fd)
@@ -187,6 +193,8 @@ class Driver:
             self._on_request(event)
         elif isinstance(event, Refusal):
             self._outbox.put(event.data)
+            if self._on_refusal is not None:
+                self._guard("a line that is no message", self._on_refusal, event)
         elif isinstance(event, Notification):
             self._guard(f"the notification {event.method[:80]!r}", self._receiver.on_notification, event)
         else:

@@ -23,9 +23,12 @@ class InvalidMessage(OurFault):
     """We were about to send what the schema does not allow."""
 
 
-def check_message(schemas: Bundle, sender: str, message: Any, answered: str | None) -> list[Problem]:
+def check_message(
+    schemas: Bundle, sender: str, message: Any, answered: str | None, variants: bool = False
+) -> list[Problem]:
     """What is wrong with a message that `sender` ("agent" or "client") sends; `answered` is the method that a
-    response is about, None if it answers no request."""
+    response is about, None if it answers no request. `variants`: the other side asked for what goes beyond the
+    protocol."""
     if not isinstance(message, dict):
         return [Problem((), "must be an object")]
     needed, allowed = _shape(message)
@@ -35,14 +38,14 @@ def check_message(schemas: Bundle, sender: str, message: Any, answered: str | No
         problems.append(Problem(("jsonrpc",), "must be 2.0"))
     if "id" in message:
         problems += _below("id", schemas.check_definition("RequestId", message["id"]))
-    return problems or _payload(schemas, sender, message, answered)
+    return problems or _payload(schemas, sender, message, answered, variants)
 
 
 def outgoing_check(sender: str) -> Callable[[dict[str, Any], str | None], None]:
     """A `check` for `Driver`: raises `InvalidMessage` where a message that breaks the schema is made."""
 
     def check(message: dict[str, Any], method: str | None) -> None:
-        problems = check_message(bundle(), sender, message, method)
+        problems = check_message(bundle(), sender, message, method, variants=True)
         if problems:
             raise InvalidMessage(f"{method or 'a response'} is about to break the schema: {problems[0]}")
 
@@ -55,7 +58,9 @@ def _shape(message: dict[str, Any]) -> tuple[set[str], set[str]]:
     return _ERROR if "error" in message else _RESULT
 
 
-def _payload(schemas: Bundle, sender: str, message: dict[str, Any], answered: str | None) -> list[Problem]:
+def _payload(
+    schemas: Bundle, sender: str, message: dict[str, Any], answered: str | None, variants: bool
+) -> list[Problem]:
     if "error" in message:
         return _below("error", schemas.check_definition("Error", message["error"]))
     if "result" in message:
@@ -65,10 +70,10 @@ def _payload(schemas: Bundle, sender: str, message: dict[str, Any], answered: st
             return schemas.check_result(sender, answered, message["result"])
         except LookupError:
             return [Problem(("result",), "answers a method that the schema does not have")]
-    return _call(schemas, _OTHER_SIDE[sender], message)
+    return _call(schemas, _OTHER_SIDE[sender], message, variants)
 
 
-def _call(schemas: Bundle, receiver: str, message: dict[str, Any]) -> list[Problem]:
+def _call(schemas: Bundle, receiver: str, message: dict[str, Any], variants: bool) -> list[Problem]:
     method = message["method"]
     if not isinstance(method, str) or method not in schemas.methods(receiver):
         return [Problem(("method",), f"is none that the {receiver} has")]
@@ -76,7 +81,7 @@ def _call(schemas: Bundle, receiver: str, message: dict[str, Any]) -> list[Probl
         return [Problem(("id",), "a request has one, a notification has none")]
     if message.get("params", {}) is None:
         return [Problem(("params",), "must be left out rather than null")]
-    return schemas.check_params(receiver, method, message.get("params", {}))
+    return schemas.check_params(receiver, method, message.get("params", {}), variants)
 
 
 def _below(name: str, problems: list[Problem]) -> list[Problem]:

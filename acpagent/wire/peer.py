@@ -31,12 +31,14 @@ class Answered:
 
 
 class Refusal:
-    """What came in was no acceptable request; `data` is the answer to send."""
+    """What came in was no acceptable request; `data` is the answer to send. `oversize`: it was longer than the limit,
+    and is lost."""
 
-    __slots__ = ("data",)
+    __slots__ = ("data", "oversize")
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, oversize: bool = False) -> None:
         self.data = data
+        self.oversize = oversize
 
 
 # Letters of an error's message, at most.
@@ -99,7 +101,8 @@ class Peer:
 
     def _receive(self, line: bytes | Oversize) -> Event | None:
         if isinstance(line, Oversize):
-            return self._refusal(None, INVALID_REQUEST, f"the line is longer than {self._limit} bytes")
+            told = f"the line is longer than {self._limit} bytes"
+            return Refusal(self._line(_error(None, INVALID_REQUEST, told, None), None), oversize=True)
         if self._trace is not None:
             self._trace(line)
         message = parse(line)

@@ -61,11 +61,15 @@ class Bundle:
     def __init__(self, names: tuple[str, ...] = _METHODS) -> None:
         self._documents = {name: load(name) for name in names}
         self._places: dict[tuple[str, str, str], tuple[str, str]] = {}
+        self._variants: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._validators: dict[tuple[str, str], Any] = {}
         for home, document in self._documents.items():
             for name, definition in document["$defs"].items():
                 if "x-method" in definition:
                     self._place(home, name, definition)
+                if "x-variant-of" in definition:
+                    place = (definition["x-side"], definition["x-variant-of"])
+                    self._variants.setdefault(place, []).append((home, name))
         self._received = {side: self._named(side, PARAMS) for side in SIDES}
         self._notified = {side: self._received[side] - self._named(side, RESULT) for side in SIDES}
 
@@ -95,9 +99,14 @@ class Bundle:
         for method in sorted(self.methods(side)):
             self._validator(self._places[side, method, PARAMS], "lenient")
 
-    def check_params(self, side: str, method: str, params: Any) -> list[Problem]:
-        """What is wrong, every object closed, with params sent to `side`; None is absent."""
-        return self._check(side, method, PARAMS, {} if params is None else params)
+    def check_params(self, side: str, method: str, params: Any, variants: bool = False) -> list[Problem]:
+        """What is wrong, every object closed, with params sent to `side`; None is absent. With `variants` they may also
+        be what only a peer that asked for it gets."""
+        params = {} if params is None else params
+        for place in self._variants.get((side, method), ()) if variants else ():
+            if not self._problems(self._validator(place, "strict"), (), params):
+                return []
+        return self._check(side, method, PARAMS, params)
 
     def check_result(self, side: str, method: str, result: Any) -> list[Problem]:
         """What is wrong, every object closed, with a result sent by `side`. Raises `LookupError`."""
@@ -167,20 +176,21 @@ def bundle() -> Bundle:
     return Bundle()
 
 
-def check_document(name: str, value: Any) -> list[Problem]:
-    """What is wrong with a document by the schema of that file name (`config.json`)."""
+def check_document(name: str, value: Any, part: str | None = None) -> list[Problem]:
+    """What is wrong with a document by the schema of that file name (`config.json`), or by its definition `part`."""
     from acpagent.wire.validation import findings
 
-    return [Problem(path, text) for path, text in findings(_document_validator(name), value)]
+    return [Problem(path, text) for path, text in findings(_document_validator(name, part), value)]
 
 
 @cache
-def _document_validator(name: str) -> Any:
+def _document_validator(name: str, part: str | None) -> Any:
     from acpagent.wire.normalform import normal_form
     from acpagent.wire.validation import strict
 
     document = load(name)
-    return strict(normal_form(document, name, {name: document}, closed=False))
+    schema = document if part is None else document["$defs"][part]
+    return strict(normal_form(schema, name, {name: document}, closed=False))
 
 
 def _first(field: str, wrong: list[tuple[Path, str]]) -> Problem:
