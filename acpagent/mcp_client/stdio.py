@@ -73,7 +73,8 @@ async def connect(
         with anyio.CancelScope(shield=True):
             for stream in (incoming, outgoing, incoming_send, outgoing_receive):
                 stream.close()
-            ended.words = reading.fault or await pipes.end()
+            how = await pipes.end()
+            ended.words = reading.fault or how
 
 
 class _Pipes:
