@@ -6,7 +6,13 @@ import anyio
 import httpx2
 from mcp.client.auth import OAuthFlowError
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 from pydantic import ValidationError
 
 from acpagent.core import bounds
@@ -14,7 +20,7 @@ from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.spec import ServerSpec
 
 LETTERS = 500
-_OTHER_AGE = frozenset({METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION})
+_OTHER_AGE = frozenset({METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, INVALID_REQUEST, INVALID_PARAMS})
 _ENDED_SESSION = "Session terminated"  # what the package makes of a 404 in a session
 
 
@@ -41,7 +47,7 @@ def is_lost(error: BaseException) -> bool:
 
 
 def is_of_another_age(error: BaseException) -> bool:
-    """Whether the server knows only the younger way to begin."""
+    """Whether the server may know only the younger way to begin."""
     found = leaf(error)
     return isinstance(found, MCPError) and found.code in _OTHER_AGE
 

@@ -29,8 +29,10 @@ def plain(name: str, *habits: str, **more: Any) -> ServerSpec:
     return read({"name": name, "command": sys.executable, "args": [str(HERE / "plain.py"), *habits], **more})
 
 
-def everything(name: str = "all", **more: Any) -> ServerSpec:
-    return read({"name": name, "command": sys.executable, "args": [str(HERE / "everything.py"), "stdio"], **more})
+def everything(name: str = "all", *habits: str, **more: Any) -> ServerSpec:
+    return read(
+        {"name": name, "command": sys.executable, "args": [str(HERE / "everything.py"), "stdio", *habits], **more}
+    )
 
 
 class Bench:

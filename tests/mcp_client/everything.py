@@ -1,20 +1,20 @@
 """A server made with the MCP package, with one of each thing that a server can have. Run as a program:
 `everything.py stdio|http|sse`; over HTTP it first prints its port."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import os
 import socket
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import anyio
 import uvicorn
-from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver import Context, Elicit, Image, MCPServer, Resolve
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    METHOD_NOT_FOUND,
     AudioContent,
     EmbeddedResource,
     ResourceLink,
@@ -29,7 +29,16 @@ PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 READS = ToolAnnotations(read_only_hint=True)
-server = MCPServer("everything", log_level="CRITICAL")
+IS_YOUNG = sys.argv[-1] == "young"  # it can only be greeted as servers are since 2026
+
+
+async def refuse_old_ways(ctx: Any, call_next: Any) -> Any:
+    if ctx.method == "initialize":
+        raise MCPError(METHOD_NOT_FOUND, "what is initialize?")
+    return await call_next(ctx)
+
+
+server = MCPServer("everything", log_level="CRITICAL", middleware=[refuse_old_ways] if IS_YOUNG else [])
 
 
 class Sum(BaseModel):
@@ -106,6 +115,20 @@ async def hang(folder: str) -> str:
 async def ask(ctx: Context) -> str:
     answer = await ctx.elicit("Who are you?", Person)
     return f"{answer.action}: {getattr(answer, 'data', None)!r}"
+
+
+class Colour(BaseModel):
+    colour: str
+
+
+async def which_colour() -> Elicit[Colour]:
+    return Elicit("Which colour?", Colour)
+
+
+@server.tool()
+def paint(chosen: Annotated[Colour, Resolve(which_colour)]) -> str:
+    """The question is part of the protocol's younger form, or asked apart in the older."""
+    return f"painted {chosen.colour}"
 
 
 @server.tool()
