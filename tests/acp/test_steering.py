@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ RUN = calls("bash", command="touch new")
 STALL = {"stall": True}
 SCRIPT: dict[str, Any] = {
     "turns": [
-        turn("hold", STALL),
+        turn("hold$", STALL),
         turn("look", [*says("I look."), RUN], says("Seen."), says("Seen again.")),
         turn("talk", [{"repeat": {"times": 3, "text": "word "}}, {"wait": 0}, *says("that is all.")]),
         turn("greet", says("Hello.")),
@@ -220,8 +221,9 @@ def test_it_may_hold_links_resources_and_images(agent: StartAgent, serve: Any, w
 
 
 class Chunks:
-    """A model whose every answer is `count` chunks; before each of them, and once more before the end, `moment(call,
-    chunk)` runs. Where the conversation ends in a prompt with `read` in it, it reads a file first."""
+    """A model whose every answer is `count` chunks. `moment(call, number)` runs before each of them, before the end
+    (`count`), and once more when all is sent. Where the conversation ends in a prompt with `read` in it, it reads a
+    file first."""
 
     def __init__(self, count: int, moment: Callable[[int, int], None]) -> None:
         self.count, self.moment = count, moment
@@ -241,6 +243,7 @@ class Chunks:
             yield _delta({"tool_calls": [{"index": 0, "id": f"call_{call}", "function": function}]})
         self.moment(call, self.count)
         yield _delta({}, "tool_calls" if reads else "stop") + b"data: [DONE]\n\n"
+        self.moment(call, self.count + 1)
 
 
 def _delta(delta: Message, reason: str | None = None) -> bytes:
@@ -340,3 +343,87 @@ def test_what_came_too_late_is_shown_and_kept(agent: StartAgent, serve: Any, wor
     assert [again.count(line) for line in notices] == [1, 1]
     one.prompt(session, "greet")
     assert "use email" not in json.dumps(server.requests[-1].messages)
+
+
+TURNS = 50
+
+
+class Guidance:
+    """One piece of guidance: sent at `moment` of its turn, with a cancel in the same write if `cancels`."""
+
+    def __init__(self, number: int, chance: random.Random) -> None:
+        self.words = f"guidance {number}."
+        self.prompt = f"{chance.choice(('read', 'talk'))} {number}."
+        calls = 2 if self.prompt.startswith("read") else 1
+        self.moment = chance.randint(1, calls), chance.randint(0, 4)
+        self.waits, self.cancels = chance.random() < 0.5, chance.random() < 0.2
+        self.id = self.sent_during = 0
+
+
+class Guide:
+    """Prompts `TURNS` times, and sends each turn's guidance at its moment, from the thread that plays the model."""
+
+    def __init__(self, seed: int) -> None:
+        chance = random.Random(seed)
+        self.guidance = [Guidance(number, chance) for number in range(TURNS)]
+        self.model = Chunks(3, self._pass)
+        self.agent: Agent
+        self.session = ""
+        self._now, self._first_call = self.guidance[0], 0
+
+    def play(self) -> None:
+        for now in self.guidance:
+            self._now, self._first_call = now, self.model.call
+            answer = self.agent.prompt(self.session, now.prompt)[1]
+            assert answer["result"]["stopReason"] in ("end_turn", "cancelled" if now.cancels else "end_turn")
+            assert now.id
+
+    def _pass(self, call: int, number: int) -> None:
+        if (call - self._first_call, number) == self._now.moment and not self._now.id:
+            self._send(self._now)
+
+    def _send(self, now: Guidance) -> None:
+        params = {"sessionId": self.session, "prompt": [{"type": "text", "text": now.words}]}
+        request = self.agent.make_request(STEER, params)
+        cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": self.session}}
+        now.id, now.sent_during = request["id"], self.model.call
+        self.agent.send(request, *([cancel] if now.cancels else []))
+        if now.waits:
+            self.agent.response(now.id)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_fifty_at_random_moments_of_fifty_turns(agent: StartAgent, serve: Any, workspace: Path, seed: int) -> None:
+    """Each is in the next request and no other, or shown and kept, or refused: none is lost, none doubled."""
+    guide = Guide(seed)
+    server: ModelServer = serve(guide.model)
+    one = guide.agent = agent()
+    session = guide.session = one.new_session(workspace)
+    guide.play()
+    one.prompt(session, "the end.")
+    live = text_in(one.updates(session))
+    one.call("session/close", {"sessionId": session})
+    again = replayed(one, session, workspace)
+    kept = [update["content"]["text"] for update in again if update["sessionUpdate"] == "user_message_chunk"]
+    read = [[text.rpartition("\n")[2] for text in said_by_person(request)] for request in server.requests]
+    fates = set()
+    for now in guide.guidance:
+        answer = one.response(now.id)
+        shown = f"{NOT_USED}{now.words}\n\n"
+        counts = (read[-1].count(now.words), kept.count(now.words), live.count(shown), text_in(again).count(shown))
+        if "error" in answer:
+            assert (answer["error"]["code"], counts) == (-32600, (0, 0, 0, 0)), now.words
+            fates.add("refused")
+        elif counts[0]:
+            assert counts == (1, 1, 0, 0), now.words
+            first = next(number for number, texts in enumerate(read, 1) if now.words in texts)
+            assert first == now.sent_during + 1 or not now.waits, now.words
+            fates.add("read")
+        else:
+            assert counts == (0, 0, 1, 1), now.words
+            fates.add("shown")
+    assert fates >= {"read", "shown"}
+    assert [text for text in kept if not text.startswith("guidance")] == [
+        *(now.prompt for now in guide.guidance),
+        "the end.",
+    ]
