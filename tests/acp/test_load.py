@@ -46,7 +46,7 @@ SCRIPT: dict[str, Any] = {
         },
         {
             "prompt": "sleep$",
-            "replies": [[{"text": "Good night."}, call("bash", command="sleep 1")], [{"text": "Up."}]],
+            "replies": [[{"text": "Good night."}, call("bash", command="touch slept; sleep 1")], [{"text": "Up."}]],
         },
         {"prompt": "hold$", "replies": [[{"text": "Half a sen"}, {"stall": True}]]},
         {"replies": [[{"text": "Hello."}]]},

@@ -110,11 +110,16 @@ def test_first_program(name: str, ours: dict[str, str], capsys: pytest.CaptureFi
 def test_programs_of_the_client_page(
     ours: dict[str, str], workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, updates, permission, lending = blocks("docs/client.md", "python")
+    _, updates, permission, questions, lending, steering = blocks("docs/client.md", "python")
     with Client.launch([sys.executable, "-m", "acpagent", "acp"]) as client:
         run(updates.replace("Fix the failing test", "list the files"), ours, session=client.open(workspace))
-    assert "completed List ." in capsys.readouterr().out
-    for program in (permission, lending):
+        assert "completed List ." in capsys.readouterr().out
+        idle = steering.replace("session.steer(", "str(")  # nothing runs that could take guidance
+        session = client.open(workspace)
+        model = str(session.controls.value("model"))
+        run(idle.replace("local/tiny", model), ours, session=session)
+        assert session.controls.mode == "plan"
+    for program in (permission, questions, lending):
         left = run(program, ours, Client=Client)
         left["client"].close()
     left["write"](str(workspace / "crlf.txt"), "a\r\n")

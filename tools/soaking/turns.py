@@ -59,7 +59,7 @@ TURNS: tuple[Turn, ...] = (
     Turn("nonsense", "end_turn", [[call("no_such_tool"), call("read_file", pith="x"), call("bash", command="")],
                                   [SAYS]]),
     Turn("chatter", "cancelled", [[ENDLESS]], "cancels"),
-    Turn("hesitate", "cancelled", [[SAYS, call("bash", command="echo no"), EDIT], [SAYS]], "cancels the question"),
+    Turn("hesitate", "cancelled", [[SAYS, call("bash", command="touch no"), EDIT], [SAYS]], "cancels the question"),
     Turn("sleep", "cancelled", [[SAYS, SLEEP], [SAYS]], "cancels the call"),
     Turn("fall silent", "cancelled", [[SAYS, {"stall": True}]], "cancels", weight=2),
     Turn("too busy once", "end_turn", [[fails(429, times=1), SAYS]]),
