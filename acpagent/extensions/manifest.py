@@ -1,0 +1,228 @@
+"""A plugin package's manifest: what the package adds, and what its program may be asked, be told and do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from acpagent.core import files
+from acpagent.core.paths import within
+from acpagent.extensions.problems import Problem
+from acpagent.wire.schema import check_document, load
+
+MANIFEST = "acpagent-plugin.json"
+SCHEMA = "plugin.json"
+API = 1
+TIMEOUT_SECONDS = 5.0
+
+# What a package can contribute: folders, or files.
+FOLDERS = ("skills", "commands", "prompts")
+FILES = ("hooks", "mcpServers")
+KINDS = (*FOLDERS, *FILES)
+_MAX_BYTES = 256 * 1024
+_NOTHING: Mapping[str, Any] = MappingProxyType({"type": "object", "properties": {}})
+
+
+class ManifestError(Exception):
+    """A package that cannot be used; `problems` has at least one entry."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSpec:
+    """Something a program does when the person calls it by a command."""
+
+    id: str
+    label: str
+    description: str = ""
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool of a program. One that is not `reads_only` may do anything."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(hash=False)
+    reads_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The program of a package, and all that it may be asked, be told and do. `timeout` in seconds, for each intercept;
+    `required`: what it intercepts is refused where it does not answer."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, hash=False)
+    required: bool = False
+    timeout: float = TIMEOUT_SECONDS
+    intercepts: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    ui: bool = False
+    actions: tuple[ActionSpec, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`contributes` are paths inside the package by kind (`KINDS`)."""
+
+    name: str
+    version: str
+    description: str
+    contributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    runtime: Runtime | None = None
+
+
+def read(root: str) -> Manifest:
+    """The manifest of the package at `root`. Raises `ManifestError` with every mistake in it."""
+    path = os.path.join(root, MANIFEST)
+    written = _parsed(path)
+    schema = load(SCHEMA)
+    wrong = [
+        _problem(path, str(found) if found.path else found.text, _remedy(schema, found.path))
+        for found in check_document(SCHEMA, written)
+    ]
+    if wrong:
+        raise ManifestError(*wrong)
+    wrong = [*_misplaced(path, root, written), *_repeated(path, written)]
+    if wrong:
+        raise ManifestError(*wrong)
+    return _made(written)
+
+
+def is_name(text: str) -> bool:
+    """Whether a plugin can be called so."""
+    return re.search(load(SCHEMA)["properties"]["name"]["pattern"], text) is not None
+
+
+def program(root: str, runtime: Runtime) -> str:
+    """The program as it is started: what has a slash in it lies in the package."""
+    return os.path.normpath(os.path.join(root, runtime.command)) if "/" in runtime.command else runtime.command
+
+
+def _parsed(path: str) -> Any:
+    try:
+        data = files.read_bytes(path, _MAX_BYTES)
+    except FileNotFoundError:
+        raise ManifestError(_problem(path, "is not there", "a plugin package has one; see docs/plugins.md")) from None
+    except OSError as error:
+        what = f"cannot be read ({error.strerror})"
+        raise ManifestError(_problem(path, what, "make it readable for you")) from None
+    except files.NotText as error:
+        raise ManifestError(_problem(path, str(error).removeprefix("it "), "make it a short text file")) from None
+    try:
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_without_repetition)
+    except UnicodeDecodeError:
+        raise ManifestError(_problem(path, "is not UTF-8", "save it as UTF-8")) from None
+    except json.JSONDecodeError as error:
+        problem = Problem("plugin", path, error.lineno, f"is not JSON: {error.msg}", "correct it there")
+        raise ManifestError(problem) from None
+    except _Repeated as error:
+        raise ManifestError(_problem(path, f"has the key {error} twice", "keep one")) from None
+    except (ValueError, RecursionError):
+        raise ManifestError(_problem(path, "is not JSON", "write one JSON object")) from None
+
+
+class _Repeated(Exception):
+    """A key that stands twice in one object."""
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise _Repeated(key[:40])
+        made[key] = value
+    return made
+
+
+def _misplaced(path: str, root: str, written: dict[str, Any]) -> list[Problem]:
+    """What the package names and does not have, or what leads out of it."""
+    found = []
+    inside = os.path.realpath(root)
+    for kind, names in written.get("contributes", {}).items():
+        for number, name in enumerate(names):
+            real = os.path.realpath(os.path.join(root, name))
+            there = os.path.isdir(real) if kind in FOLDERS else os.path.isfile(real)
+            where = f"contributes.{kind}[{number}]"
+            if not within(real, inside):
+                found.append(_problem(path, f"{where}: leads out of the package", "keep in it what it brings"))
+            elif not there:
+                what = "folder" if kind in FOLDERS else "file"
+                found.append(_problem(path, f"{where}: there is no {what} {name}", "add it, or remove the line"))
+    command = written.get("runtime", {}).get("command", "")
+    if "/" in command and not within(os.path.realpath(os.path.join(root, command)), inside):
+        found.append(_problem(path, "runtime.command: leads out of the package", "name a program on the PATH"))
+    return found
+
+
+def _repeated(path: str, written: dict[str, Any]) -> list[Problem]:
+    able = written.get("runtime", {}).get("capabilities", {})
+    found = []
+    for kind, key in (("actions", "id"), ("tools", "name")):
+        names = [one[key] for one in able.get(kind, ())]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            found.append(_problem(path, f"runtime.capabilities.{kind}: has {name} twice", "give each its own name"))
+    return found
+
+
+def _made(written: dict[str, Any]) -> Manifest:
+    contributes = {kind: tuple(names) for kind, names in written.get("contributes", {}).items()}
+    runtime = _runtime(written["runtime"]) if "runtime" in written else None
+    return Manifest(written["name"], written["version"], written["description"], contributes, runtime)
+
+
+def _runtime(written: dict[str, Any]) -> Runtime:
+    able = written.get("capabilities", {})
+    return Runtime(
+        command=written["command"],
+        args=tuple(written.get("args", ())),
+        env=dict(written.get("env", {})),
+        required=written.get("required", False),
+        timeout=float(written.get("timeout", TIMEOUT_SECONDS)),
+        intercepts=tuple(able.get("intercepts", ())),
+        events=tuple(able.get("events", ())),
+        ui=able.get("ui", False),
+        actions=tuple(
+            ActionSpec(one["id"], one["label"], one.get("description", ""), one.get("hint"))
+            for one in able.get("actions", ())
+        ),
+        tools=tuple(
+            ToolSpec(one["name"], one["description"], _parameters(one), one.get("readOnly", False))
+            for one in able.get("tools", ())
+        ),
+    )
+
+
+def _parameters(written: dict[str, Any]) -> Mapping[str, Any]:
+    """Every provider wants an object with properties."""
+    return {**_NOTHING, **written.get("parameters", {})}
+
+
+def _remedy(schema: dict[str, Any], path: tuple[str | int, ...]) -> str:
+    """What the schema advises at a place, or at the nearest place around it that says something."""
+    remedy, here = "correct it as docs/plugins.md says", schema
+    for key in path:
+        known = here.get("properties", {})
+        if here.get("additionalProperties") is False and isinstance(key, str) and key not in known:
+            return f"remove it; known here are {', '.join(name for name in known if name != '$schema')}"
+        here = here.get("items", {}) if isinstance(key, int) else known.get(key, here.get("additionalProperties", {}))
+        if "$ref" in here:
+            here = schema["$defs"][here["$ref"].rpartition("/")[2]]
+        remedy = here.get("x-remedy", remedy)
+    return remedy
+
+
+def _problem(path: str, what: str, remedy: str) -> Problem:
+    return Problem("plugin", path, None, what, remedy)

@@ -1,0 +1,123 @@
+"""The servers that a project's files name, as written: what is in an entry is read by who connects to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from acpagent.core.bounds import one_line
+from acpagent.extensions.problems import Problem
+from acpagent.extensions.project import SERVER_FILES, Project, ProjectFile
+
+_FORM = 'write `{"mcpServers": {"name": {"command": ...}}}`'
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEntry:
+    """One server: `written` as it stands in the file, with its `name`. Values may be secrets: not in the repr. `source`
+    is the file as seen from the project, `file` and `line` where it stands."""
+
+    name: str
+    written: Mapping[str, Any] = field(repr=False)
+    source: str
+    file: str
+    line: int | None = None
+
+
+Found = tuple[tuple[ServerEntry, ...], tuple[Problem, ...]]
+
+
+class _Unusable(Exception):
+    """Why a file names no servers: line, what, remedy."""
+
+    def __init__(self, line: int | None, what: str, remedy: str) -> None:
+        super().__init__(line, what, remedy)
+        self.args: tuple[int | None, str, str] = (line, what, remedy)
+
+
+def find(project: Project) -> Found:
+    """The servers of a trusted project; of two with one name the first counts. A file with a mistake names none."""
+    entries: dict[str, ServerEntry] = {}
+    problems: list[Problem] = []
+    for source in SERVER_FILES:
+        one = project.files.get(source)
+        if one is None:
+            continue
+        file = os.path.join(project.root, source)
+        try:
+            listed = list(_entries(one, file))
+        except _Unusable as fault:
+            problems.append(Problem("server", file, *fault.args))
+            continue
+        for entry in listed:
+            if entry.name in entries:
+                what = f"{entry.name}: is named in {entries[entry.name].source} as well, which counts"
+                problems.append(Problem("server", file, entry.line, what, "remove one of the two", False))
+            else:
+                entries[entry.name] = entry
+    return tuple(entries.values()), tuple(problems)
+
+
+def _entries(one: ProjectFile, file: str) -> Iterator[ServerEntry]:
+    """Raises `_Unusable`."""
+    if one.data is None:
+        raise _Unusable(None, "is too large", "keep it short")
+    text, written = _parsed(one.data)
+    if "mcpServers" in written and "servers" in written:
+        raise _Unusable(_line(text, "servers"), "has both `mcpServers` and `servers`", "keep one of them")
+    for name, entry in _named(written.get("mcpServers", written.get("servers", {}))):
+        line = _line(text, name)
+        if not isinstance(entry, dict):
+            raise _Unusable(line, f"{one_line(name, 60)}: must be an object", _FORM)
+        if entry.get("enabled") is not False and entry.get("disabled") is not True:
+            yield ServerEntry(name, {**entry, "name": name}, one.path, file, line)
+
+
+def _named(listed: Any) -> Iterator[tuple[str, Any]]:
+    """Servers by name: a map, or a list of objects that each have an `id` or a `name`."""
+    if isinstance(listed, dict):
+        yield from listed.items()
+        return
+    if not isinstance(listed, list):
+        raise _Unusable(None, "must hold servers by their names", _FORM)
+    seen: set[str] = set()
+    for entry in listed:
+        name = (entry.get("name") or entry.get("id")) if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name:
+            raise _Unusable(None, "has a server without a name", "give it an `id`")
+        if name in seen:
+            raise _Unusable(None, f"has two servers called {one_line(name, 60)}", "rename one of them")
+        seen.add(name)
+        yield name, entry
+
+
+def _parsed(data: bytes) -> tuple[str, dict[str, Any]]:
+    try:
+        text = data.decode("utf-8-sig")
+        written = json.loads(text, object_pairs_hook=_once)
+    except UnicodeDecodeError:
+        raise _Unusable(None, "is not UTF-8 text", "save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise _Unusable(error.lineno, f"is not valid JSON ({error.msg})", "check commas, quotes and brackets") from None
+    except RecursionError:
+        raise _Unusable(None, "is nested too deeply", "nest less") from None
+    if not isinstance(written, dict):
+        raise _Unusable(1, "must hold one object", _FORM)
+    return text, written
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that stands twice would say one thing to a reader and another to a program."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _Unusable(None, "has a key twice in one object", "keep one of the two")
+    return found
+
+
+def _line(text: str, key: str) -> int | None:
+    """Where a name stands first."""
+    place = text.find(json.dumps(key, ensure_ascii=False))
+    return None if place < 0 else text.count("\n", 0, place) + 1
