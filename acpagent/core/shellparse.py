@@ -5,6 +5,7 @@ Nothing here decides anything. What cannot be read for sure is a doubt, and who 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,10 +13,17 @@ from typing import TYPE_CHECKING
 from acpagent.core import shells
 
 if TYPE_CHECKING:
-    from tree_sitter import Parser
+    from tree_sitter import Tree
 
 LONGEST = 200_000  # characters that are read; longer lines are not
+SECONDS = 1.0  # that broken lines may take, for which the grammar looks ever longer; whole ones take milliseconds
+_CHUNK = 65_536
 _KEYWORDS = frozenset({"time", "coproc"})  # bash itself sees to them
+# Words that begin or end something compound where a command could begin, unless they are quoted.
+COMPOUND: frozenset[str] = frozenset({
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "select",
+    "function", "{", "}", "!", "[[", "]]",
+})  # fmt: skip
 
 Context = str  # "substitution", "function", "loop", "condition", "subshell", "case": what a command stands in
 
@@ -106,7 +114,10 @@ def _walked(text: str) -> tuple[tuple[Command, ...], tuple[str, ...], bool]:
     from acpagent.core.shelltree import Walk  # the grammar is slow to load
 
     source = text.encode("utf-8", "replace")
-    root = _parser().parse(source).root_node
+    tree = _tree(source)
+    if tree is None:
+        return (), ("it takes too long to be read",), False
+    root = tree.root_node
     walk = Walk(source.decode("latin-1"))
     outside = walk.text[: root.start_byte] + walk.text[root.end_byte :]
     if root.has_error or outside.replace("\\\n", "").strip(" \t\n"):
@@ -116,11 +127,22 @@ def _walked(text: str) -> tuple[tuple[Command, ...], tuple[str, ...], bool]:
     return tuple(walk.commands), tuple(walk.doubts), plain
 
 
-def _parser() -> Parser:
+def _tree(source: bytes) -> Tree | None:
+    """The syntax tree of a line; None where it takes too long."""
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 
-    return Parser(Language(tree_sitter_bash.language()))
+    deadline = time.monotonic() + SECONDS
+
+    def is_late(_: int, broken: bool) -> bool:
+        return time.monotonic() > deadline
+
+    try:
+        return Parser(Language(tree_sitter_bash.language())).parse(
+            lambda place, _: source[place : place + _CHUNK], progress_callback=is_late
+        )
+    except ValueError:
+        return None
 
 
 def _odd_characters(text: str) -> Iterator[str]:

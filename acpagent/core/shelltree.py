@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from acpagent.core.shellexpand import STARTS_CODE, SUM, WORDS, Flow, balanced
-from acpagent.core.shellparse import Command, Redirect, Word
+from acpagent.core.shellparse import COMPOUND, Command, Redirect, Word
 from acpagent.core.shellredirect import REDIRECTS, Redirections
 from acpagent.core.shellwords import utf8
 
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _PATTERNS = frozenset({"extglob_pattern", "regex"})
-# What cannot be the name of a command where it is not quoted.
-_RESERVED = frozenset({
-    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "select",
-    "function", "{", "}", "!", "[[", "]]",
-})  # fmt: skip
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[\d+\])?\+?=")
 
 
@@ -241,7 +236,7 @@ class Walk(Redirections):
             else:
                 self.doubt(f"a command that cannot be read ({child.type})")
         name = node.child_by_field_name("name")
-        if name is not None and self.source(name) in _RESERVED:
+        if name is not None and self.source(name) in COMPOUND:
             self.doubt(f"{self.source(name)} where a command is expected")
         self.commands.append(self._command((*words, *tail.words), tuple(assigned), (*redirects, *tail.redirects), flow))
 

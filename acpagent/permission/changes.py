@@ -45,7 +45,7 @@ _SERVES = re.compile("dev|start|serve|deploy|publish|release")
 # npm and its like install without these words being further examined only where nothing is named to be installed.
 _LOCKED = frozenset({"ci", "install", "i"})
 _MAKE_FLAGS = re.compile(r"-[kBnsSw]+|-j\d*|-l\d*|--(dry-run|silent|quiet|keep-going|always-make|jobs(=\d+)?)|\d+")
-_MAKE_TARGET = re.compile(r"[\w.%-]+(/[\w.%-]+)*", re.ASCII)
+_MAKE_TARGET = re.compile(r"[\w.%][\w.%-]*(/[\w.%-]+)*", re.ASCII)
 _TAR_KNOWN = re.compile(
     r"-?[cxtzjJvfkmprua]+|-[qorljndD0-9]+|-C|--(create|extract|list|gzip|bzip2|xz|verbose|file|strip-components"
     r"|exclude|auto-compress|zstd|totals|directory)(=.*)?"

@@ -52,7 +52,7 @@ def unwrap(case: Case) -> None:
         _plain(case, _SUDO)
     elif name == "coproc":
         case.rise("reaches", "it goes on beside the rest")
-        case.unwrap(case.args)
+        case.unwrap(_pipeline(case, case.args))
     else:
         _plain(case, _FORMS[name])
 
@@ -74,11 +74,27 @@ def _plain(case: Case, form: tuple[str, str, int]) -> None:
         if not word.static:
             case.rise("reaches", "it is not known what it runs")
     args = args[before:]
+    if case.name in ("time", "coproc"):
+        args = _pipeline(case, args)
     while case.name in ("sudo", "doas") and args and _ASSIGNS.match(args[0].text):
         args.pop(0)
     if not args and case.name != "time":
         case.rise("acts", "it runs nothing that is told")
     case.unwrap(args, "acts" if case.name in ("nohup", "pipenv") else "reads")
+
+
+def _pipeline(case: Case, args: list[Word]) -> list[Word]:
+    """What bash itself reads after `time`: a command with its variables, negations before it, no compound."""
+    while args:
+        assigns = _ASSIGNS.match(args[0].text)
+        if assigns:
+            assigned(case, assigns[1], args[0], runs=True)
+        elif args[0].text in shellparse.COMPOUND - {"!", "[["}:
+            case.rise("reaches", "it is not known what it runs")
+        elif args[0].text != "!":
+            break
+        args = args[1:]
+    return args
 
 
 def _env(case: Case) -> None:
