@@ -56,14 +56,15 @@ def run(
     scope: Scope,
     timeout: float | None = None,
     stdin: int | None = None,
+    stdout: Sink | None = None,
 ) -> Result:
-    """Run a command to its end, stdout and stderr merged into `output`; `stdin` is a descriptor, None is the
-    null device: no child ever reads our stdin (TRN-06) or writes to our stdout (TRN-05).
+    """Run a command to its end, stdout and stderr merged into `output`, or stdout apart into `stdout`; `stdin` is a
+    descriptor, None is the null device: no child ever reads our stdin (TRN-06) or writes to our stdout (TRN-05).
 
     Whatever ends it, its group gets SIGTERM, and SIGKILL 300 ms later at most. Raises `Cancelled` once the
     group is dead if the scope was cancelled (CAN-03), OSError if it cannot start.
     """
-    group = Group(output)
+    group = Group(output, apart=stdout)
     forget = scope.add_closer(group.stop)
     timed_out = False
     try:
@@ -99,12 +100,13 @@ class Group:
     Two threads of its own: the pump reads the output, the watcher waits for the leader to exit. The leader is
     not reaped before its group is dead: while it is a zombie, no other process can get its id, so a signal to
     the group never hits a stranger. `_lock` guards just that and is a leaf. `on_exit` is called by the watcher once the
-    leader has exited, and must not block.
+    leader has exited, and must not block. `apart` takes stdout, so that only stderr is the output.
     """
 
-    def __init__(self, output: Sink, on_exit: Callable[[], None] | None = None) -> None:
+    def __init__(self, output: Sink, on_exit: Callable[[], None] | None = None, apart: Sink | None = None) -> None:
         self._output = output
         self._on_exit = on_exit
+        self._apart = apart
         self._lock = threading.Lock()
         self._leader: subprocess.Popen[bytes] | None = None
         self._reaped = False
@@ -147,13 +149,19 @@ class Group:
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int | None, stdout: int | None
     ) -> None:
         read_end, write_end = os.pipe()
+        sinks, writers = {read_end: self._output}, [write_end]
+        if self._apart is not None:
+            apart_end, stdout = os.pipe()
+            sinks[apart_end] = self._apart
+            writers.append(stdout)
         enough_read, self._enough = os.pipe()
-        os.set_blocking(read_end, False)
+        for handle in sinks:
+            os.set_blocking(handle, False)
         self._started_at = time.monotonic()
         try:
-            _thread("acpagent-pump", lambda: self._pump(read_end, enough_read))
+            _thread("acpagent-pump", lambda: self._pump(sinks, enough_read))
         except RuntimeError:
-            _close(read_end, write_end, enough_read, self._enough)
+            _close(*sinks, *writers, enough_read, self._enough)
             raise OSError("no thread can be started for its output") from None
         try:
             self._spawn(argv, cwd, env, (stdin, stdout, write_end))
@@ -161,7 +169,7 @@ class Group:
             self._stop_pump()
             raise
         finally:
-            os.close(write_end)
+            _close(*writers)
         if self._killed or self._stopped.is_set():  # that came before there was anything to signal
             self.send(signal.SIGKILL if self._killed else signal.SIGTERM)
 
@@ -259,38 +267,42 @@ class Group:
         with _running_lock:
             _running.discard(self)
 
-    def _pump(self, read_end: int, enough: int) -> None:
+    def _pump(self, sinks: dict[int, Sink], enough: int) -> None:
         """Body of the pump: until every writer closed its end, or until there is `_enough`. A child that left
-        the group may hold the pipe open for ever, and may write for ever."""
+        the group may hold a pipe open for ever, and may write for ever."""
         poll = select.poll()
-        poll.register(read_end, select.POLLIN)
-        poll.register(enough, select.POLLIN)
+        for handle in (*sinks, enough):
+            poll.register(handle, select.POLLIN)
+        unended = set(sinks)
         try:
-            while True:
+            while unended:
                 ready = {handle for handle, _ in poll.poll()}
-                if read_end in ready and not self._pass_on(read_end):
-                    return
+                for handle in ready & unended:
+                    if not _pass_on(handle, sinks[handle]):
+                        unended.discard(handle)
+                        poll.unregister(handle)
                 if enough in ready:
                     return
         finally:
-            _close(read_end, enough)
+            _close(*sinks, enough)
             self._drained.set()
-
-    def _pass_on(self, read_end: int) -> bool:
-        """Hand on what one read brings; False at the end of all output."""
-        try:
-            data = os.read(read_end, _READ_BYTES)
-        except BlockingIOError:
-            return True
-        if data:
-            self._output.write(data)
-        return bool(data)
 
     def _stop_pump(self) -> None:
         if self._enough is not None:
             os.close(self._enough)
             self._enough = None
         self._drained.wait()
+
+
+def _pass_on(handle: int, sink: Sink) -> bool:
+    """Hand on what one read brings; False at the end of all output."""
+    try:
+        data = os.read(handle, _READ_BYTES)
+    except BlockingIOError:
+        return True
+    if data:
+        sink.write(data)
+    return bool(data)
 
 
 def _wait_unreaped(pid: int) -> None:

@@ -288,3 +288,35 @@ def test_descriptors_and_threads_do_not_pile_up():
     for _ in range(20):
         run("true")
     assert (len(os.listdir("/dev/fd")), threading.active_count()) == before
+
+
+def test_stdout_can_go_elsewhere_whole_and_to_its_end() -> None:
+    said, complained = LiveOutput(limit=1000), LiveOutput()
+    command = "echo oh >&2; head -c 300000 /dev/zero | tr '\\0' x; exec >&-; echo end >&2"
+    result = process.run(
+        ["/bin/sh", "-c", command],
+        cwd="/",
+        env=dict(os.environ),
+        output=complained,
+        scope=Scope(),
+        timeout=20,
+        stdout=said,
+    )
+    assert result.exit_code == 0
+    assert said.total == 300_000
+    assert complained.excerpt(100).text == "oh\nend\n"
+
+
+def test_a_child_that_left_the_group_does_not_keep_stdout_open() -> None:
+    said = LiveOutput()
+    began = time.monotonic()
+    process.run(
+        ["/bin/sh", "-c", f"{sys.executable} -c 'import os, time; os.setsid(); time.sleep(3)' & echo here"],
+        cwd="/",
+        env=dict(os.environ),
+        output=LiveOutput(),
+        scope=Scope(),
+        stdout=said,
+    )
+    assert said.excerpt(100).text == "here\n"
+    assert time.monotonic() - began < 2
