@@ -28,9 +28,7 @@ from acpagent.version import __version__
 
 PAGES = 100  # of one list, so that one without an end has one
 TOOLS = 512
-# The package logs with tracebacks what it then raises, or gives to us; without a handler that would go to stderr.
-for _name in ("mcp", "client", "httpx2", "httpcore2"):
-    logging.getLogger(_name).addHandler(logging.NullHandler())
+_LOGGERS = ("mcp", "client", "httpx2", "httpcore2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +114,7 @@ class Connection:
 async def connect(connection: Connection, place: Place, mode: str) -> AsyncIterator[None]:
     """Start or reach the server of a new connection and greet it: `legacy` is how all servers of before 2026 begin, and
     most others can; `auto` the way of those that cannot. Raises whatever the package raises, in groups."""
+    _hush()
     remarks = Remarks(connection.spec, place.log)
     redirect = oauth.Redirect()
     try:
@@ -136,6 +135,14 @@ async def connect(connection: Connection, place: Place, mode: str) -> AsyncItera
     finally:
         connection.lost = True
         redirect.close()
+
+
+def _hush() -> None:
+    """The package logs with tracebacks what it then raises; where nobody set up logging, that would go to stderr."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
 
 
 async def _transport(connection: Connection, place: Place, redirect: oauth.Redirect) -> Any:

@@ -17,7 +17,7 @@ def servers(names: Iterable[str]) -> dict[str, str]:
     """What each server is called in the names of its tools. It has no `__` in it, so that it is clear where it ends,
     and no two are the same; the first of two keeps its name whatever comes after it."""
     slugs: dict[str, str] = {}
-    for name in names:
+    for name in dict.fromkeys(names):
         slug = _BARS.sub("_", _UNFIT.sub("_", name)).strip("_")
         slug = _shortened(slug, name, _SERVER_LETTERS) or _digest(name)
         slugs[name] = _apart(slug, name, _SERVER_LETTERS) if slug in slugs.values() else slug

@@ -11,7 +11,15 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from mcp.client.auth import OAuthClientProvider
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.client.auth.oauth2 import OAuthContext
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
 from pydantic import AnyUrl, ValidationError
 
 from acpagent.mcp_client.faults import ServerFault
@@ -32,6 +40,7 @@ class Tokens:
 
     def __init__(self, file: PrivateFile) -> None:
         self._file = file
+        self._context: OAuthContext | None = None
 
     def known(self) -> bool:
         return "tokens" in self._file.read()
@@ -46,18 +55,31 @@ class Tokens:
         kept = self._file.read()
         self._file.write({"port": port} if kept.get("port") != port else kept)
 
-    async def get_tokens(self) -> OAuthToken | None:
-        found = self._file.read()
+    def recall(self, context: OAuthContext) -> None:
+        """What the package does not load by itself: when the token ends, and where it can be renewed. What is found out
+        later is kept from here on."""
+        self._context = context
+        kept = self._file.read()
+        if isinstance(until := kept.get("until"), int | float):
+            context.token_expiry_time = until
         try:
-            tokens = OAuthToken.model_validate(found["tokens"])
+            context.oauth_metadata = OAuthMetadata.model_validate(kept["server"])
+            context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(kept["resource"])
+        except (KeyError, ValidationError):
+            return
+
+    async def get_tokens(self) -> OAuthToken | None:
+        try:
+            return OAuthToken.model_validate(self._file.read()["tokens"])
         except (KeyError, ValidationError):
             return None
-        if isinstance(until := found.get("until"), int | float):
-            tokens.expires_in = max(0, int(until - time.time()))
-        return tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         kept = self._file.read()
+        found = self._context
+        if found is not None and found.oauth_metadata and found.protected_resource_metadata:
+            kept["server"] = found.oauth_metadata.model_dump(mode="json", exclude_none=True)
+            kept["resource"] = found.protected_resource_metadata.model_dump(mode="json", exclude_none=True)
         kept["tokens"] = tokens.model_dump(mode="json", exclude_none=True)
         kept.pop("until", None)
         if tokens.expires_in is not None:
@@ -159,4 +181,6 @@ async def provider(
         "grant_types": ["authorization_code", "refresh_token"],
         "token_endpoint_auth_method": "none",
     }
-    return OAuthClientProvider(url, OAuthClientMetadata(**metadata), tokens, send, wait)
+    made = OAuthClientProvider(url, OAuthClientMetadata(**metadata), tokens, send, wait)
+    tokens.recall(made.context)
+    return made

@@ -113,14 +113,14 @@ class _Attempt:
         self._place = place
         self._watcher = watcher
         self._connection = Connection(spec)
+        self._patience = SIGN_IN_SECONDS if place.show is not None else spec.startup_seconds
         self._timed_out = False
         self._seconds: float | None = None  # how long it was ready
         self.error: BaseException | None = None
 
     async def run(self, bound: anyio.CancelScope, mode: str, adopt: Callable[[Connection], None]) -> None:
         """`bound` is the scope this runs in, which has its deadline from here."""
-        seconds = SIGN_IN_SECONDS if self._place.show is not None else self._spec.startup_seconds
-        bound.deadline = anyio.current_time() + seconds
+        bound.deadline = anyio.current_time() + self._patience
         self._timed_out = True  # unless it gets on
         connection = self._connection
         async with connect(connection, self._place, mode):
@@ -161,7 +161,7 @@ class _Attempt:
         if self._wants_sign_in():
             return End(oauth.SIGN_IN, None, sign_in=True)
         if error is None and self._timed_out:
-            return End(f"it did not get ready within {self._spec.startup_seconds:g} s", None)
+            return End(f"it did not get ready within {self._patience:g} s", None)
         if error is None or (ended and words.is_lost(error)):
             return End(self._spec.hide(ended) or "the connection was closed", self._seconds)
         return End(words.of(error, self._spec), self._seconds)
@@ -169,4 +169,6 @@ class _Attempt:
     def _wants_sign_in(self) -> bool:
         if self.error is not None and isinstance(words.leaf(self.error), oauth.SignIn):
             return True
+        if self._place.show is not None:  # a person was asked, and something else went wrong
+            return False
         return self._seconds is None and self._connection.seen.status == UNAUTHORIZED

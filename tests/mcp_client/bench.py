@@ -85,9 +85,7 @@ class Bench:
         question: Callable[[Form], Answer] | None = None,
         live: LiveOutput | None = None,
     ) -> ToolContext:
-        return ToolContext(
-            Roots(str(self.cwd)), scope or Scope(), live or LiveOutput(), 10.0, limit, question=question
-        )
+        return ToolContext(Roots(str(self.cwd)), scope or Scope(), live or LiveOutput(), 10.0, limit, question=question)
 
     def notice(self, code: str, seconds: float = READY_SECONDS) -> Mapping[str, Any]:
         """The next notice of this kind."""
@@ -120,7 +118,10 @@ def bench(cwd: Path, **more: Any) -> Iterator[Bench]:
 @contextmanager
 def over_http(how: str, script: str = "everything.py", *arguments: str) -> Iterator[str]:
     """A server as a process of its own, `http` or `sse`: its address."""
-    process = subprocess.Popen([sys.executable, str(HERE / script), how, *arguments], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, str(HERE / script), how, *arguments]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+    )
     assert process.stdout is not None
     try:
         port = process.stdout.readline().strip()

@@ -201,8 +201,7 @@ def dot() -> bytes:
     return PNG
 
 
-def over_http(app: Any) -> None:
-    listening = socket.create_server(("127.0.0.1", 0))
+def serve(app: Any, listening: socket.socket) -> None:
     print(listening.getsockname()[1], flush=True)
     config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
     asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
@@ -213,6 +212,6 @@ if __name__ == "__main__":
     if how == "stdio":
         server.run("stdio")
     elif how == "http":
-        over_http(server.streamable_http_app())
+        serve(server.streamable_http_app(), socket.create_server(("127.0.0.1", 0)))
     else:
-        over_http(server.sse_app())
+        serve(server.sse_app(), socket.create_server(("127.0.0.1", 0)))

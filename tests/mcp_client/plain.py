@@ -53,44 +53,51 @@ def call(id: Any, params: dict[str, Any]) -> None:
             send({"id": id, "result": text("done")})
 
 
-def main() -> None:
+def misbehave() -> None:
+    """What it does before anybody has said anything."""
     if "once" in habits:  # ends at once from the second start on
         if os.path.exists(habits["once"]):
             sys.exit(5)
         open(habits["once"], "w").close()
     if "garbage" in habits:
         print("starting up...\nplease wait\n{]", flush=True)
-    if "flood" in habits:
-        while True:
-            print("lorem ipsum " * 80)
+    while "flood" in habits:
+        print("lorem ipsum " * 80)
     if "stubborn" in habits:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "child" in habits:  # it outlives us if nobody sees to it, and holds our stdout open
         subprocess.Popen(["sleep", "600"])
     if "silent" in habits:
         time.sleep(3600)
-    for line in sys.stdin:
-        message = json.loads(line)
-        id, method, params = message.get("id"), message.get("method"), message.get("params", {})
-        if method == "initialize":
-            result = {
-                "protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {"listChanged": True}},
-                "serverInfo": {"name": "plain", "version": "1"},
-            }
-            send({"id": id, "result": result})
-        elif method == "tools/list":
-            if "slow" in habits:
-                while not os.path.exists(habits["slow"]):
-                    time.sleep(0.02)
-            names = ["pid", "die", "half", "silence", "huge", "odd", *habits.get("tools", "").split(",")]
-            send({"id": id, "result": {"tools": [tool(name) for name in names if name]}})
-        elif method == "tools/call":
-            call(id, params)
-        elif id is not None and method is not None:
-            send({"id": id, "error": {"code": -32601, "message": f"no {method}"}})
-    if "stubborn" in habits:
-        time.sleep(3600)
 
 
-main()
+def list_tools(id: Any) -> None:
+    while "slow" in habits and not os.path.exists(habits["slow"]):
+        time.sleep(0.02)
+    names = ["pid", "die", "half", "silence", "huge", "odd", *habits.get("tools", "").split(",")]
+    send({"id": id, "result": {"tools": [tool(name) for name in names if name]}})
+
+
+def answer(id: Any, method: str, params: dict[str, Any]) -> None:
+    if method == "initialize":
+        result = {
+            "protocolVersion": params["protocolVersion"],
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": {"name": "plain", "version": "1"},
+        }
+        send({"id": id, "result": result})
+    elif method == "tools/list":
+        list_tools(id)
+    elif method == "tools/call":
+        call(id, params)
+    else:
+        send({"id": id, "error": {"code": -32601, "message": f"no {method}"}})
+
+
+misbehave()
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message and "method" in message:
+        answer(message["id"], message["method"], message.get("params", {}))
+if "stubborn" in habits:
+    time.sleep(3600)
