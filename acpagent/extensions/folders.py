@@ -43,7 +43,7 @@ class DiskFolder:
         path = self._checked(inside)
         try:
             with os.scandir(path) as entries:
-                found = sorted((entry.name, entry.is_dir()) for entry in entries)
+                found = sorted((entry.name, _is_directory(entry)) for entry in entries)
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except OSError as error:
@@ -98,6 +98,13 @@ class ScannedFolder:
         path = f"{self._place}/{name}"
         one = self._project.files.get(path)
         return os.path.join(self._project.root, one.link if one and one.link else path)
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link to itself
 
 
 def _fault(path: str, what: str, remedy: str) -> ConfigError:
