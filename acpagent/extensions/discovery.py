@@ -10,13 +10,14 @@ from typing import ParamSpec, Protocol, TypeVar
 from acpagent.config.problems import ConfigError
 from acpagent.core import files
 from acpagent.core.bounds import printable
+from acpagent.core.paths import within
 from acpagent.extensions import commandfiles, instructions, servers, skills
 from acpagent.extensions.commandfiles import CommandFile
 from acpagent.extensions.folders import DiskFolder, Folder, ScannedFolder
 from acpagent.extensions.instructions import Instruction
 from acpagent.extensions.problems import Part, Problem, of_config
 from acpagent.extensions.project import SHARED_SETTINGS, Project
-from acpagent.extensions.servers import ServerEntry
+from acpagent.extensions.servers import ServerEntry, ServerFile
 from acpagent.extensions.skills import Scope, Skill
 from acpagent.extensions.trust import Standing
 
@@ -25,7 +26,7 @@ COMMAND_PLACES = (".acpagent/commands", ".claude/commands")
 # Files that may hold hooks, in a project and in acpagent's home.
 HOOK_PLACES = (".acpagent/settings.json", ".acpagent/hooks.json", *SHARED_SETTINGS)
 HOME_HOOKS = ("settings.json", "hooks.json")
-_MAX_HOOKS = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -33,17 +34,15 @@ Looked = tuple[tuple[T, ...], tuple[Problem, ...]]
 
 
 class Plugin(Protocol):
-    """What a plugin brings for this: its `name`, its directory `root`, and directories with skills and commands in it,
-    all absolute."""
+    """An enabled plugin: its `name` and its directory `root`, absolute."""
 
     @property
     def name(self) -> str: ...
     @property
     def root(self) -> str: ...
-    @property
-    def skills(self) -> Sequence[str]: ...
-    @property
-    def commands(self) -> Sequence[str]: ...
+    def paths(self, kind: str) -> Sequence[str]:
+        """Where what it brings of a kind lies, absolute: directories of `skills` and `commands`, files of `hooks` and
+        `mcpServers`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,7 @@ class HookFile:
     path: str
     data: bytes = field(repr=False)
     scope: Scope = "user"
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ def discover(
     trusted = standing.project if standing.trusted else None
     problems = [one for one in (standing.problem(),) if one is not None]
     told = _guarded("instructions", root, problems, instructions.find, root, home)
-    named = _guarded("server", root, problems, servers.find, trusted) if trusted else ()
+    named = [*(servers.of_project(trusted) if trusted else ()), *_plugin_servers(plugins, problems)]
     return Extensions(
         standing=standing,
         skills=_first("skill", problems, _skills(home, trusted, skill_paths, plugins, problems)),
         commands=_first("command", problems, _commands(home, trusted, plugins, problems)),
         instructions=told,
-        servers=named,
-        hook_files=tuple(_hook_files(home, trusted, problems)),
+        servers=_guarded("server", root, problems, servers.find, named),
+        hook_files=tuple(_hook_files(home, trusted, plugins, problems)),
         plugins=tuple(plugins),
         problems=tuple(problems),
     )
@@ -113,7 +113,7 @@ def _skills(
     roots = user_skill_roots(home)
     places = [
         *_scanned(trusted, SKILL_PLACES),
-        *(_Place("plugin", path, (plugin.root,), plugin.name) for plugin in plugins for path in plugin.skills),
+        *_of_plugins(plugins, "skills"),
         *(_Place("config", path) for path in paths),
         *(_Place("user", path, roots) for path in roots),
     ]
@@ -131,7 +131,7 @@ def _commands(
     """All commands, of two with one name first the one that counts."""
     places = [
         *_scanned(trusted, COMMAND_PLACES),
-        *(_Place("plugin", path, (plugin.root,), plugin.name) for plugin in plugins for path in plugin.commands),
+        *_of_plugins(plugins, "commands"),
         _Place("user", os.path.join(home, "commands")),
     ]
     for place in places:
@@ -163,24 +163,46 @@ def _scanned(trusted: Project | None, places: Iterable[str]) -> list[_Place]:
     return [_Place("project", place, project=trusted) for place in places] if trusted else []
 
 
-def _hook_files(home: str, trusted: Project | None, problems: list[Problem]) -> Iterator[HookFile]:
-    """The files of the project first, then the person's."""
+def _of_plugins(plugins: Sequence[Plugin], kind: str) -> Iterator[_Place]:
+    for plugin in plugins:
+        for path in plugin.paths(kind):
+            yield _Place("plugin", path, (plugin.root,), plugin.name)
+
+
+def _plugin_servers(plugins: Sequence[Plugin], problems: list[Problem]) -> Iterator[ServerFile]:
+    for plugin in plugins:
+        for path in plugin.paths("mcpServers"):
+            for data in _guarded("server", path, problems, _content, "server", path, plugin.root):
+                yield ServerFile(data, os.path.relpath(path, plugin.root), plugin.root, plugin.name)
+
+
+def _hook_files(
+    home: str, trusted: Project | None, plugins: Sequence[Plugin], problems: list[Problem]
+) -> Iterator[HookFile]:
+    """The files of the project first, then those of plugins, then the person's."""
     for place in HOOK_PLACES if trusted else ():
         one = trusted.files.get(place) if trusted else None
         if trusted and one is not None and one.data is not None:
             yield HookFile(os.path.join(trusted.root, place), one.data, "project")
+    for plugin in plugins:
+        for path in plugin.paths("hooks"):
+            for data in _guarded("hook", path, problems, _content, "hook", path, plugin.root):
+                yield HookFile(path, data, "plugin", plugin.name)
     for name in HOME_HOOKS:
         path = os.path.join(home, name)
         if os.path.isfile(path):
-            yield from _guarded("hook", path, problems, _own_hooks, path)
+            for data in _guarded("hook", path, problems, _content, "hook", path):
+                yield HookFile(path, data)
 
 
-def _own_hooks(path: str) -> Looked[HookFile]:
+def _content(part: Part, path: str, inside: str | None = None) -> Looked[bytes]:
+    """The content of a file, which must lie `inside` a directory if one is named."""
+    if inside is not None and not within(os.path.realpath(path), os.path.realpath(inside)):
+        return (), (Problem(part, path, None, "leads out of its plugin", "put the file itself there"),)
     try:
-        return (HookFile(path, files.read_bytes(path, _MAX_HOOKS)),), ()
+        return (files.read_bytes(path, _MAX_BYTES),), ()
     except files.NotText as error:
-        what = str(error).removeprefix("it ")
-        return (), (Problem("hook", path, None, what, "make it a short text file"),)
+        return (), (Problem(part, path, None, str(error).removeprefix("it "), "make it a short text file"),)
 
 
 def _guarded(

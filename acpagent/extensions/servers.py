@@ -1,16 +1,16 @@
-"""The servers that a project's files name, as written: what is in an entry is read by who connects to it."""
+"""The servers that files of a project or a plugin name, as written: an entry is read by who connects to it."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from acpagent.core.bounds import one_line
 from acpagent.extensions.problems import Problem
-from acpagent.extensions.project import SERVER_FILES, Project, ProjectFile
+from acpagent.extensions.project import SERVER_FILES, Project
 
 _FORM = 'write `{"mcpServers": {"name": {"command": ...}}}`'
 
@@ -18,13 +18,30 @@ _FORM = 'write `{"mcpServers": {"name": {"command": ...}}}`'
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
     """One server: `written` as it stands in the file, with its `name`. Values may be secrets: not in the repr. `source`
-    is the file as seen from the project, `file` and `line` where it stands."""
+    is the file as people call it, `file` and `line` where it stands; `folder` is the directory of the project, or of
+    the plugin that `owner` names."""
 
     name: str
     written: Mapping[str, Any] = field(repr=False)
     source: str
     file: str
+    folder: str
     line: int | None = None
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFile:
+    """A file that names servers, as it was read; the rest as in an entry."""
+
+    data: bytes | None = field(repr=False)
+    source: str
+    folder: str
+    owner: str = ""
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.folder, self.source)
 
 
 Found = tuple[tuple[ServerEntry, ...], tuple[Problem, ...]]
@@ -38,34 +55,36 @@ class _Unusable(Exception):
         self.args: tuple[int | None, str, str] = (line, what, remedy)
 
 
-def find(project: Project) -> Found:
-    """The servers of a trusted project; of two with one name the first counts. A file with a mistake names none."""
+def of_project(project: Project) -> tuple[ServerFile, ...]:
+    """The files of a trusted project, those that win first."""
+    found = ((source, project.files.get(source)) for source in SERVER_FILES)
+    return tuple(ServerFile(one.data, source, project.root) for source, one in found if one is not None)
+
+
+def find(files: Iterable[ServerFile]) -> Found:
+    """The servers of all files; of two with one name the first counts. A file with a mistake names none."""
     entries: dict[str, ServerEntry] = {}
     problems: list[Problem] = []
-    for source in SERVER_FILES:
-        one = project.files.get(source)
-        if one is None:
-            continue
-        file = os.path.join(project.root, source)
+    for file in files:
         try:
-            listed = list(_entries(one, file))
+            listed = list(_entries(file))
         except _Unusable as fault:
-            problems.append(Problem("server", file, *fault.args))
+            problems.append(Problem("server", file.path, *fault.args))
             continue
         for entry in listed:
             if entry.name in entries:
-                what = f"{entry.name}: is named in {entries[entry.name].source} as well, which counts"
-                problems.append(Problem("server", file, entry.line, what, "remove one of the two", False))
+                what = f"{one_line(entry.name, 60)}: is named in {entries[entry.name].source} as well, which counts"
+                problems.append(Problem("server", file.path, entry.line, what, "remove one of the two", False))
             else:
                 entries[entry.name] = entry
     return tuple(entries.values()), tuple(problems)
 
 
-def _entries(one: ProjectFile, file: str) -> Iterator[ServerEntry]:
+def _entries(file: ServerFile) -> Iterator[ServerEntry]:
     """Raises `_Unusable`."""
-    if one.data is None:
+    if file.data is None:
         raise _Unusable(None, "is too large", "keep it short")
-    text, written = _parsed(one.data)
+    text, written = _parsed(file.data)
     if "mcpServers" in written and "servers" in written:
         raise _Unusable(_line(text, "servers"), "has both `mcpServers` and `servers`", "keep one of them")
     for name, entry in _named(written.get("mcpServers", written.get("servers", {}))):
@@ -73,7 +92,7 @@ def _entries(one: ProjectFile, file: str) -> Iterator[ServerEntry]:
         if not isinstance(entry, dict):
             raise _Unusable(line, f"{one_line(name, 60)}: must be an object", _FORM)
         if entry.get("enabled") is not False and entry.get("disabled") is not True:
-            yield ServerEntry(name, {**entry, "name": name}, one.path, file, line)
+            yield ServerEntry(name, {**entry, "name": name}, file.source, file.path, file.folder, line, file.owner)
 
 
 def _named(listed: Any) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acpagent.extensions.discovery import Extensions
-from tests.extensions.world import World, skill
+from tests.extensions.world import PluginAt, World, skill
 
 SERVERS = {
     "broken.json": ("{", "1: is not valid JSON"),
@@ -69,6 +69,29 @@ def test_hook_files_come_as_they_were_judged(world: World) -> None:
     found = world.discover()
     assert [one.scope for one in found.hook_files] == ["project", "project", "user"]
     assert [sorted(json.loads(one.data)) for one in found.hook_files] == [["hooks", "other"], ["hooks"], ["hooks"]]
+
+
+def test_plugins_bring_hooks_and_servers(world: World) -> None:
+    hooks = str(world.write("plugin/hooks.json", {"hooks": {}}))
+    servers = str(world.write("plugin/mcp.json", {"mcpServers": {"a": {"command": "./a"}, "b": {"command": "b"}}}))
+    world.write("elsewhere.json", {"mcpServers": {"c": {"command": "c"}}})
+    (world.base / "plugin/link.json").symlink_to("../elsewhere.json")
+    link = str(world.base / "plugin/link.json")
+    world.write("project/.mcp.json", {"mcpServers": {"b": {"command": "mine"}}})
+    world.approve()
+    plugin = PluginAt("p", str(world.base / "plugin"), hooks=[hooks, link], servers=[servers, link, "/nowhere"])
+    found = world.discover(plugins=[plugin])
+    assert [(one.scope, one.owner, one.path) for one in found.hook_files] == [("plugin", "p", hooks)]
+    assert [(one.name, one.owner, one.folder, one.source) for one in found.servers] == [
+        ("b", "", str(world.root), ".mcp.json"),
+        ("a", "p", plugin.root, "mcp.json"),
+    ]
+    assert [problem.what for problem in found.problems] == [
+        "leads out of its plugin",
+        "leads out of its plugin",
+        "b: is named in .mcp.json as well, which counts",
+        "leads out of its plugin",
+    ]
 
 
 def test_it_is_frozen_and_the_same_each_time(world: World) -> None:

@@ -37,6 +37,11 @@ class PluginAt:
     root: str
     skills: Sequence[str] = ()
     commands: Sequence[str] = ()
+    hooks: Sequence[str] = ()
+    servers: Sequence[str] = ()
+
+    def paths(self, kind: str) -> Sequence[str]:
+        return {"skills": self.skills, "commands": self.commands, "hooks": self.hooks, "mcpServers": self.servers}[kind]
 
 
 @dataclass
