@@ -49,7 +49,7 @@ class Connection:
 
     def __init__(self, spec: ServerSpec) -> None:
         self.spec = spec
-        self.lost = False  # it is over, or should be
+        self.over = anyio.Event()  # or should be
         self.stale = False  # its lists have changed
         self.seen = http.Seen()
         self.ended = stdio.Ended()
@@ -66,9 +66,13 @@ class Connection:
     def version(self) -> str:
         return self.client.protocol_version
 
+    @property
+    def lost(self) -> bool:
+        return self.over.is_set()
+
     def end(self) -> None:
         """Have whoever waits for news close it."""
-        self.lost = True
+        self.over.set()
         self._news.set()
 
     def note_change(self) -> None:
@@ -133,7 +137,7 @@ async def connect(connection: Connection, place: Place, mode: str) -> AsyncItera
             connection._client = client
             yield
     finally:
-        connection.lost = True
+        connection.over.set()
         redirect.close()
 
 

@@ -16,6 +16,7 @@ from acpagent.mcp_client import loop
 from acpagent.mcp_client.faults import ServerFault
 
 T = TypeVar("T")
+WAITING_LINES = 1000  # of progress, that nobody has taken; more are dropped
 
 # The exchange that a task on the loop belongs to: what a server asks while it works on one is asked there.
 current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
@@ -35,7 +36,10 @@ class Exchange:
         self._live = live
         self._question = question
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._timer: asyncio.Timeout | None = None  # the loop's
+        # The loop's:
+        self._timer: asyncio.Timeout | None = None
+        self._asked: set[asyncio.Future[Answer]] = set()
+        self._over = False
 
     @property
     def can_ask(self) -> bool:
@@ -66,16 +70,17 @@ class Exchange:
     def progress(self, line: str) -> None:
         """On the loop: something to show meanwhile."""
         live = self._live
-        if live is not None:
+        if live is not None and self._inbox.qsize() < WAITING_LINES:
             data = f"{line}\n".encode("utf-8", "replace")
             self._inbox.put(lambda: live.write(data))
 
     async def ask(self, form: Form) -> Answer:
         """On the loop: ask the person. The clock of the exchange stands still meanwhile."""
         question, here = self._question, asyncio.get_running_loop()
-        if question is None:
+        if question is None or self._over:
             return Answer("nobody", reason="nobody can be asked")
         answered: asyncio.Future[Answer] = here.create_future()
+        self._asked.add(answered)
 
         def put() -> None:
             answer = question(form)
@@ -89,6 +94,7 @@ class Exchange:
         try:
             return await answered
         finally:
+            self._asked.discard(answered)
             if timer is not None and left and not timer.expired():
                 timer.reschedule(here.time() + left)
 
@@ -100,7 +106,9 @@ class Exchange:
         except TimeoutError:
             raise ServerFault(f"no answer came within {seconds:g} s") from None
         finally:
-            self._timer = None
+            self._timer, self._over = None, True
+            for answered in tuple(self._asked):  # the server may go on asking for a call that is over
+                _settle(answered, Answer("cancel"))
 
     def _result(self, future: Future[T]) -> T:
         try:

@@ -14,9 +14,12 @@ from acpagent.core.events import Level
 from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import Tool
 from acpagent.mcp_client import names, prompts, tools
+from acpagent.mcp_client.exchange import Exchange
 from acpagent.mcp_client.faults import ServerFault
+from acpagent.mcp_client.offers import ResourceOffer
 from acpagent.mcp_client.private import PrivateFile, tokens_file
 from acpagent.mcp_client.prompts import PromptCommand
+from acpagent.mcp_client.results import Outcome
 from acpagent.mcp_client.server import PAUSES, Server, Status, Surroundings
 from acpagent.mcp_client.spec import ServerSpec
 
@@ -137,6 +140,14 @@ class Pool:
     def prompts(self) -> list[PromptCommand]:
         """The prompts of all servers that are there, as commands."""
         return [command for server in self._all() for command in prompts.commands(server)]
+
+    def resources(self) -> list[tuple[str, ResourceOffer]]:
+        """What there is to read, each with the name of its server."""
+        return [(server.spec.name, offer) for server in self._all() for offer in server.offers.resources]
+
+    def read(self, name: str, uri: str, limit: int, scope: Scope) -> Outcome:
+        """A resource of a server, in `limit` bytes of text. Waits for the server. Raises `ServerFault`, `Cancelled`."""
+        return self._get(name).read(uri, limit, Exchange(scope))
 
     def signature(self) -> object:
         """Equal for equal offers: what tells whether a loadout that was built with them is out of date."""

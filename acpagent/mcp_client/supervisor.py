@@ -21,6 +21,7 @@ from acpagent.mcp_client.spec import ServerSpec
 CLOSE_SECONDS = 1.5  # to say goodbye; a process of ours then has its own bounds
 STEADY_SECONDS = 60.0  # after that long, an end is a new story
 SIGN_IN_SECONDS = 300.0
+GATHERING_SECONDS = 0.1  # for further changes of its lists, so that they are read once for many
 MODES = ("legacy", "auto")
 
 
@@ -144,6 +145,8 @@ class _Attempt:
                 await connection.news()
                 if connection.lost:
                     return
+                with anyio.move_on_after(GATHERING_SECONDS):
+                    await connection.over.wait()
                 with anyio.move_on_after(self._spec.startup_seconds):
                     found = await connection.list_offers()
                     if found != offers:

@@ -6,7 +6,7 @@ import secrets
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 from mcp.server.auth.provider import (
     AccessToken,
@@ -18,6 +18,7 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from pydantic import AnyHttpUrl
 
 from tests.mcp_client.everything import serve
 
@@ -96,10 +97,10 @@ if __name__ == "__main__":
     server = MCPServer(
         "guarded",
         log_level="CRITICAL",
-        auth_server_provider=everybody,
+        auth_server_provider=cast("Any", everybody),
         auth=AuthSettings(
-            issuer_url=here,
-            resource_server_url=f"{here}/mcp",
+            issuer_url=AnyHttpUrl(here),
+            resource_server_url=AnyHttpUrl(f"{here}/mcp"),
             client_registration_options=ClientRegistrationOptions(enabled=True),
             validate_token_resource=True,
         ),

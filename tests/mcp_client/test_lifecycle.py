@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from acpagent.core.forms import Answer, Form
 from acpagent.core.scope import Cancelled, Scope, run_closers
 from acpagent.core.toolcalls import ToolRefusal
 from acpagent.mcp_client import loop
@@ -208,11 +209,16 @@ def test_a_closed_pool_starts_nothing(one: Bench) -> None:
     assert not survivors(one.mark, 5)
 
 
-def test_a_server_over_http_that_is_gone_is_reached_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["http", "sse"])
+def test_a_server_over_http_that_is_gone_is_tried_again(tmp_path: Path, how: str) -> None:
     with bench(tmp_path) as one:
-        with over_http("sse") as url:
-            one.open(read({"name": "a", "type": "sse", "url": url}))
+        with over_http(how) as url:
+            one.open(read({"name": "a", "type": how, "url": url}))
             assert one.call("mcp__a__echo", text="x").text == "x"
+        started = time.monotonic()
+        with pytest.raises(ToolRefusal, match="The MCP server a: "):
+            one.call("mcp__a__echo", text="x")
+        assert time.monotonic() - started < 10
         assert one.notice("mcp_restarting")["attempt"] == 1
         assert one.notice("mcp_failed")["cause"] == "it could not be reached"
 
@@ -275,6 +281,41 @@ def test_a_death_of_ours_is_a_servers_end(tmp_path: Path) -> None:
     found = subprocess.run([sys.executable, "-c", code], env={**os.environ, **mark}, capture_output=True, text=True)
     assert (found.returncode, found.stdout) == (-9, "{'a': 'ready'}\n")
     assert not survivors(mark, 5)
+
+
+def test_a_question_ends_with_the_call_that_it_is_asked_in(tmp_path: Path) -> None:
+    with bench(tmp_path) as one:
+        one.open(everything())
+        scope, asked = Scope(), threading.Event()
+
+        def never(form: Form) -> Answer:
+            asked.set()
+            scope.wait_for(lambda: False)
+            raise AssertionError
+
+        def call() -> None:
+            with pytest.raises(Cancelled):
+                one.call("mcp__all__ask", one.context(scope, question=never))
+
+        caller = threading.Thread(target=call)
+        caller.start()
+        assert asked.wait(10)
+        run_closers(scope.cancel())
+        caller.join(5)
+        assert not caller.is_alive()
+        assert one.call("mcp__all__echo", text="on").text == "on"
+
+
+def test_the_time_of_the_person_is_not_the_servers(tmp_path: Path) -> None:
+    with bench(tmp_path) as one:
+        one.open(everything("all", call_timeout_seconds=1.0))
+        pause = threading.Event()
+
+        def slow(form: Form) -> Answer:
+            pause.wait(1.3)
+            return Answer("decline")
+
+        assert "decline" in one.call("mcp__all__ask", one.context(question=slow)).text
 
 
 def test_the_package_server_restarts_too(one: Bench) -> None:

@@ -206,6 +206,8 @@ def test_resources_can_be_listed_and_read(one: Bench) -> None:
     assert "note://today" in listed
     assert "note://{day}/plan" in listed
     assert "buy milk" in one.call("mcp__all__read_resource", uri="note://today").text
+    assert next(offer.uri for name, offer in one.pool.resources() if name == "all") == "note://today"
+    assert "buy milk" in one.pool.read("all", "note://today", 1000, Scope()).text
     assert "plan of friday" in one.call("mcp__all__read_resource", uri="note://friday/plan").text
     assert isinstance(one.call("mcp__all__read_resource", uri="picture://dot").content[1], Image)
     with pytest.raises(ToolRefusal, match="all"):
