@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.acp.prompted_model import PromptedModel
-from tests.acp.session_log import CLOSERS, OPENERS, Sent, SessionLog, overlapping, values
+from tests.acp.session_log import CLOSERS, OPENERS, Cancel, Sent, SessionLog, cancelled, overlapping, values
 from tests.agent import Message
 from tests.conftest import Home
 from tests.descendants import marked, new_mark, survivors
@@ -264,9 +264,12 @@ class Play:
 
     def ask(self, act: Act) -> Asked:
         tag = f"t{self._number}x{next(self._tags)}" if act.verb in ("prompt", "steer") else ""
+        closing = self.log.cancel(act.verb) if act.verb in CLOSERS else None
         sent = self.log.begin(act.verb, f"{act.kind} {act.value}".strip(), tag)
         asked = self.lab.link.ask(METHODS[act.verb], self._params(act, tag), lambda got: self.log.end(sent, got))
-        sent.request_id = asked.id
+        self.log.written(sent, asked.id)
+        if closing is not None:
+            self._mark(closing)
         return asked
 
     def _params(self, act: Act, tag: str) -> Message:
@@ -283,8 +286,9 @@ class Play:
         return params
 
     def _cancel(self) -> None:
-        self.log.cancel()
+        cancel = self.log.cancel()
         self.lab.link.notify("session/cancel", {"sessionId": self.log.session})
+        self._mark(cancel)
 
     def _withdraw(self, choice: int) -> None:
         with self.log.changed:
@@ -292,8 +296,13 @@ class Play:
         if asked:
             sent = asked[choice % len(asked)]
             sent.withdrawn = True
-            self.log.cancel(f"$/cancel_request of {sent.name} {sent.tag}")
+            cancel = self.log.cancel(f"$/cancel_request of {sent.name} {sent.tag}", of=sent)
             self.lab.link.notify("$/cancel_request", {"requestId": sent.request_id})
+            self._mark(cancel)
+
+    def _mark(self, cancel: Cancel) -> None:
+        """Ask what is refused as soon as it is read, behind a cancel."""
+        self.lab.link.ask("session/frobnicate", {}, lambda _: self.log.read(cancel))
 
     def _answer_all(self) -> None:
         """The person, who answers questions for as long as it lasts."""
@@ -327,6 +336,10 @@ class Play:
     def _judge(self) -> None:
         for sent in self.log.sent:
             self.check(sent.answer in self._may_be(sent), f"{sent.name} {sent.tag} was answered {sent.answer}")
+        for cancel in self.log.cancels:
+            late = [sent for sent in self._named("prompt") if cancel.of in (None, sent) and cancelled(sent, cancel)]
+            wrong = [sent.tag for sent in late if sent.answer != "cancelled"]
+            self.check(not wrong, f"the cancel of {cancel.at} had been read when {wrong} were answered")
 
     def _may_be(self, sent: Sent) -> set[str]:
         """What it can rightly be answered with, going by what was asked before its answer came."""
@@ -338,7 +351,7 @@ class Play:
     def _prompt_may(self, sent: Sent) -> set[str]:
         own = {"refuse": "refusal", "fail": "-32603", "stall": ""}.get(sent.kind, "end_turn")
         may = {own} | self._gone(sent, "-32002")
-        if any(at < sent.answered for at in self.log.cancels) or self._closed_before(sent):
+        if any(cancel.at < sent.answered for cancel in self.log.cancels) or self._closed_before(sent):
             may.add("cancelled")
         if overlapping(sent, self._named("prompt")):
             may.add("-32600")
@@ -426,7 +439,14 @@ class Play:
         self.check(self.log.options in ({}, told), f"{self.log.options} became {told}")
 
     def _compare_past(self) -> None:
-        """What was shown is shown again, word for word."""
+        """What was said is said again, in its order, and what was shown is shown again, word for word."""
+        again = list(self.log.replayed.values())
+        said = [sent for sent in self._named("prompt") if sent.answer in ("end_turn", "-32603") and sent.kind != "help"]
+        wanted = [f"{sent.kind}:{sent.tag}" for sent in sorted(said, key=lambda sent: sent.answered)]
+        self.check([text for text in again if text in wanted] == wanted, "prompts were lost, or are in another order")
+        words = " ".join((*again, *self.log.live.values()))
+        lost = [sent.tag for sent in self._named("steer") if sent.taken and f":{sent.tag}" not in words]
+        self.check(not lost, f"guidance was lost: {lost}")
         for id, text in self.log.live.items():
             if id not in self.log.mixed and not id.startswith("notice_"):
                 again = self.log.replayed.get(id)

@@ -26,14 +26,25 @@ _TAG = re.compile(r"\bt\d+x\d+\b")  # a notice may have one in it, but does not 
 
 
 @dataclass
+class Cancel:
+    """What ends turns: `of` a prompt alone, or of all. `read` is when it was known to have been read, 0 before."""
+
+    at: int
+    of: Sent | None
+    read: int = 0
+
+
+@dataclass
 class Sent:
-    """A request. `at` and `answered` count what happened in the session; `answered` is 0 before the response."""
+    """A request. `at`, `written` and `answered` count what happened in the session: it was about to be sent, it was
+    sent, the response came; 0 before."""
 
     name: str
     kind: str
     tag: str
     at: int
     request_id: int | None = None
+    written: int = 0
     answered: int = 0
     response: Message = field(default_factory=dict)
     withdrawn: bool = False
@@ -66,7 +77,7 @@ class SessionLog:
         self.mixed: set[str] = set()  # ids of messages that may be of either
         self.calm = False  # nothing is done at the same time any more
         self.questions: list[Message] = []
-        self.cancels: list[int] = []
+        self.cancels: list[Cancel] = []
         self._calls: dict[str, tuple[str, str]] = {}  # id to tag and status
         self._clock = 0
 
@@ -92,10 +103,22 @@ class SessionLog:
         with self.changed:
             return self._tick(what)
 
-    def cancel(self, how: str = "cancel") -> None:
+    def written(self, sent: Sent, request_id: int) -> None:
+        """Note that a request is on its way."""
+        with self.changed:
+            sent.request_id, sent.written = request_id, self._tick(f"  {sent.name} {sent.tag} is sent")
+
+    def cancel(self, how: str = "cancel", of: Sent | None = None) -> Cancel:
         """Note what may end a turn early, before it is sent."""
         with self.changed:
-            self.cancels.append(self._tick(f"> {how}"))
+            cancel = Cancel(self._tick(f"> {how}"), of)
+            self.cancels.append(cancel)
+            return cancel
+
+    def read(self, cancel: Cancel) -> None:
+        """Note that it was read, for what was sent after it is answered."""
+        with self.changed:
+            cancel.read = self._tick(f"< the cancel of {cancel.at} was read")
 
     def problem(self, text: str) -> None:
         with self.changed:
@@ -185,6 +208,11 @@ class SessionLog:
             self.mixed.add(id)
         side = self.replayed if loading else self.live
         side[id] = side.get(id, "") + text
+
+
+def cancelled(sent: Sent, cancel: Cancel) -> bool:
+    """Whether it had been sent before the cancel was, and was answered after that had been read (CAN-01)."""
+    return bool(cancel.read) and 0 < sent.written < cancel.at and sent.answered > cancel.read
 
 
 def overlapping(sent: Sent, others: Iterable[Sent]) -> bool:
