@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -138,6 +139,23 @@ class Notice:
     message_id: str = ""
 
 
+SurfaceKind = Literal["status", "card", "notification", "form"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Something a plugin shows, as it stands; what has the same `surface` takes its place. `payload` fits the shape of
+    its kind in the plugins' schema. `generation` counts the reloads of the session. `instance` tells one showing of a
+    form from the next. Not stored, so not replayed."""
+
+    plugin: str
+    surface: str
+    generation: int
+    kind: SurfaceKind
+    payload: Mapping[str, Any] = field(hash=False)
+    instance: str = ""
+
+
 Event = (
     TurnStarted
     | TurnEnded
@@ -149,4 +167,5 @@ Event = (
     | CommandsChanged
     | TitleChanged
     | Notice
+    | Surface
 )

@@ -92,6 +92,11 @@ class Host(Protocol):
         """How the person can be asked: all at once in a form, one choice after another, or not at all."""
 
     @property
+    def shows_forms(self) -> bool:
+        """Whether the outside shows by itself what plugins publish, forms included, and hands in what was filled in.
+        Otherwise a form is a question."""
+
+    @property
     def files(self) -> HostFiles | None: ...
     @property
     def shell(self) -> HostShell | None: ...

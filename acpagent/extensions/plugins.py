@@ -75,7 +75,8 @@ def installed(home: str) -> tuple[Installed, ...]:
 
 
 def enabled(home: str) -> tuple[tuple[Plugin, ...], tuple[Problem, ...]]:
-    """The plugins in use, by name, and what is wrong with others that should be. Never raises for what is on the disk."""
+    """The plugins in use, by name, and what is wrong with others that should be. Raises nothing for what is on the
+    disk."""
     try:
         found = [one for one in installed(home) if one.record.enabled]
     except PluginError as error:

@@ -25,7 +25,7 @@ SIDES = ("agent", "client")
 PARAMS = "params"
 RESULT = "result"
 
-_METHODS = ("acp-v1.json", "vendor.json")
+_METHODS = ("acp-v1.json", "vendor.json", "plugin.json")  # the last for what the second refers to
 _FIELD_OF = {"Request": PARAMS, "Notification": PARAMS, "Response": RESULT}
 _PATH_LIMIT = 200
 

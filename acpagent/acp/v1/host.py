@@ -44,12 +44,17 @@ class AcpHost:
         self._driver = driver
         self._abilities = abilities
         self._asking = Asking(session_id, driver)
-        self._renderer = Renderer()
+        self._renderer = Renderer(session_id, lambda: abilities().surfaces)
 
     @property
     def asks(self) -> Asks:
         """In a form only where the client offers to show one (ELI-01); permission requests, every client has."""
         return "form" if self._abilities().forms else "choice"
+
+    @property
+    def shows_forms(self) -> bool:
+        """Only if it said that it shows what plugins publish."""
+        return self._abilities().surfaces
 
     @property
     def files(self) -> HostFiles | None:

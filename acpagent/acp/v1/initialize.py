@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 VERSION = 1
 # The methods of ours that clients find under this key of `_meta`.
 VENDOR = "reasonix.io"
+# What clients that ask for it are shown of plugins, under this key of `_meta` on either side.
+SURFACE = "extensionSurface"
 STEER_METHOD = "_reasonix.io/session/steer"
 RELOAD_METHOD = "_reasonix.io/session/reloadExtensions"
 # The one sign-in that needs no terminal: stored credentials, found again by `authenticate` (AUTH-17). It comes first:
@@ -32,9 +34,12 @@ _STORED = {
 class ClientAbilities:
     """What the client said it can do; everything it left out, it cannot (INIT-09)."""
 
-    __slots__ = ("forms", "old_terminal_login", "reads_files", "terminal_login", "terminals", "writes_files")
+    __slots__ = (
+        "forms", "old_terminal_login", "reads_files", "surfaces", "terminal_login", "terminals", "writes_files",
+    )  # fmt: skip
 
-    def __init__(self, capabilities: Any = None) -> None:
+    def __init__(self, capabilities: Any = None, meta: Any = None) -> None:
+        """`meta` is that of the params, where some say what others say in their capabilities."""
         capabilities = _object(capabilities)
         files = _object(capabilities.get("fs"))
         self.reads_files = files.get("readTextFile") is True
@@ -44,6 +49,7 @@ class ClientAbilities:
         self.forms = isinstance(_object(capabilities.get("elicitation")).get("form"), dict)
         self.terminal_login = _object(capabilities.get("auth")).get("terminal") is True
         self.old_terminal_login = _object(capabilities.get("_meta")).get(_OLD_TERMINAL_KEY) is True
+        self.surfaces = _shows_surfaces(meta) or _shows_surfaces(capabilities.get("_meta"))
 
 
 class TerminalLogin:
@@ -67,7 +73,7 @@ def read(params: Any) -> ClientAbilities:
             codes.INVALID_PARAMS,
             "params.protocolVersion: must be a whole number from 0 to 65535; this agent speaks 1",
         )
-    return ClientAbilities(params.get("clientCapabilities"))
+    return ClientAbilities(params.get("clientCapabilities"), params.get("_meta"))
 
 
 def answer(sees_images: bool, abilities: ClientAbilities, login: TerminalLogin) -> dict[str, Any]:
@@ -90,6 +96,7 @@ def answer(sees_images: bool, abilities: ClientAbilities, login: TerminalLogin) 
                 VENDOR: {
                     "sessionSteer": {"method": STEER_METHOD},
                     "sessionReloadExtensions": {"method": RELOAD_METHOD},
+                    SURFACE: {"supported": True, "schemaVersion": 1},
                 }
             },
         },
@@ -112,6 +119,10 @@ def _terminal_methods(abilities: ClientAbilities, login: TerminalLogin) -> list[
         task = {"label": "acpagent setup", "command": command, "args": [*words, *login.args], "env": login.env}
         method["_meta"] = {_OLD_TERMINAL_KEY: task}
     return [method] if abilities.terminal_login or abilities.old_terminal_login else []
+
+
+def _shows_surfaces(meta: Any) -> bool:
+    return _object(_object(_object(meta).get(VENDOR)).get(SURFACE)).get("supported") is True
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from acpagent.acp.v1 import options
+from acpagent.acp.v1 import options, surfaces
 from acpagent.core import catalogue
 from acpagent.core.blocks import Block, Image, Link, Resource, Text
 from acpagent.core.events import (
@@ -16,6 +16,7 @@ from acpagent.core.events import (
     Event,
     Notice,
     PlanChanged,
+    Surface,
     TitleChanged,
     ToolChanged,
     UsageChanged,
@@ -51,10 +52,11 @@ _LEVELS = {"info": "", "warning": "[warning] ", "error": "[error] "}
 
 
 class Renderer:
-    """One per session: it remembers how each open call and the mode were last shown, to send only what differs
-    (TOOL-07)."""
+    """One per session: it remembers how each open call, the mode and what plugins show were last shown, to send only
+    what differs (TOOL-07). `structured` says whether the client shows by itself what plugins publish."""
 
-    def __init__(self) -> None:
+    def __init__(self, session_id: str = "", structured: Callable[[], bool] = lambda: False) -> None:
+        self._surfaces = surfaces.Surfaces(session_id, structured)
         self._shown: dict[str, Update] = {}
         self._mode: str | None = None
         self._table: dict[type[Any], Callable[[Any], Update]] = {
@@ -71,6 +73,8 @@ class Renderer:
         """The updates for an event; none for those that v1 does not show."""
         if isinstance(event, ControlsChanged):
             return self._controls(event)
+        if isinstance(event, Surface):
+            return self._surfaces.render(event)
         function = self._table.get(type(event))
         return [function(event)] if function else []
 
