@@ -119,8 +119,8 @@ def test_a_rule_that_cannot_be_understood(agent: StartAgent, home: Home) -> None
     one = agent(exit_code=2)
     one.wait_exit()
     assert one.messages == []
-    assert "config.yaml:" in one.stderr
-    assert "Edit( )" in one.stderr
+    assert "config.yaml:" in one.stderr()
+    assert "Edit( )" in one.stderr()
 
 
 @pytest.mark.parametrize(
