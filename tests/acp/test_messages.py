@@ -27,7 +27,7 @@ SCRIPT: dict[str, Any] = {
             [{"usage": {"input": 200, "cached": 100, "output": 30}}, *says("Counted.")],
         ),
         *(turn(f"busy {number}", [BUSY, *says("Now.")]) for number in "123"),  # each is so once
-        turn("touch", calls("bash", command="true"), says("Touched.")),
+        turn("touch", calls("bash", command="touch made"), says("Touched.")),
         turn("hi", says("Hello.")),
     ]
 }
