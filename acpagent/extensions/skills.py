@@ -27,7 +27,7 @@ MAX_BESIDE = 40
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 # What can be called by a name on the wire all the same (CMD-03).
 _CALLABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_MAX_NAME = 64
+MAX_NAME = 64
 _NO_SKILLS = frozenset({"readme.md", "license.md", "changelog.md", "contributing.md", "agents.md", "claude.md"})
 
 _SOBA = frozenset({"version", "triggers", "required-sections", "disable-model-invocation", "memory-policy"})
@@ -174,8 +174,8 @@ class _Fields:
     def name(self, called: str) -> str:
         """What it calls itself, or else what its file is called. Raises `ConfigError` for what nobody could type."""
         name = self._fields.get("name", called)
-        if not isinstance(name, str) or len(name) > _MAX_NAME or not _CALLABLE.fullmatch(name):
-            remedy = f"use at most {_MAX_NAME} small letters, digits and hyphens"
+        if not isinstance(name, str) or len(name) > MAX_NAME or not _CALLABLE.fullmatch(name):
+            remedy = f"use at most {MAX_NAME} small letters, digits and hyphens"
             raise frontmatter.error(self._page, "name", "cannot be used as a name", remedy)
         if not NAME.fullmatch(name):
             self.remark("name", "should have only small letters, digits and single hyphens", "rename it")

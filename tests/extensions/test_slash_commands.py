@@ -1,0 +1,200 @@
+"""/project-trust and /skill: what they answer, and what they leave on the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from acpagent.extensions import trust
+from acpagent.extensions.discovery import Extensions
+from acpagent.runtime.commands import project_trust
+from acpagent.runtime.commands import skill as skill_command
+from tests.extensions.world import PluginAt, Shelf, World, skill
+
+
+@dataclass
+class Desk:
+    world: World
+    reloads: list[bool] = field(default_factory=list)
+
+    @property
+    def extensions(self) -> Extensions:
+        plugin = PluginAt("p", str(self.world.base / "plugin"), [str(self.world.base / "plugin/skills")])
+        return self.world.discover(plugins=[plugin])
+
+    @property
+    def cwd(self) -> str:
+        return str(self.world.root)
+
+    @property
+    def home(self) -> str:
+        return str(self.world.home)
+
+    @property
+    def approvals(self) -> Shelf:
+        return self.world.shelf
+
+    @property
+    def reload(self) -> Callable[[], None]:
+        return lambda: self.reloads.append(True)
+
+
+@pytest.fixture
+def desk(world: World) -> Desk:
+    return Desk(world)
+
+
+def said(desk: Desk, words: str) -> str:
+    return skill_command.answer(words, desk)
+
+
+def trusted(desk: Desk, words: str = "") -> str:
+    return project_trust.answer(words, desk)
+
+
+def test_trust_is_shown_before_it_is_given(desk: Desk) -> None:
+    assert "brings nothing" in trusted(desk)
+    assert "brings nothing" in trusted(desk, "approve")
+    desk.world.write("project/.mcp.json", {"mcpServers": {"a": {"command": "run-`me`"}}})
+    shown = trusted(desk, "approve")
+    prefix = trust.short(desk.world.scan())
+    assert "`` .mcp.json: a starts a server: run-`me` ``" in shown
+    assert shown.endswith(f"`/project-trust approve {prefix}`")
+    assert desk.world.shelf.kept == {}
+    desk.world.write("project/.mcp.json", {"mcpServers": {"a": {"command": "evil"}}})
+    assert "look at it again" in trusted(desk, f"approve {prefix}")
+    assert (desk.world.shelf.kept, desk.reloads) == ({}, [])
+    prefix = trust.short(desk.world.scan())
+    assert "is **trusted**" in trusted(desk, f"approve {prefix}")
+    assert desk.reloads == [True]
+    assert "is **trusted**" in trusted(desk, "approve")
+    desk.world.write("project/.mcp.json", "{}")
+    assert "Not as it was approved:\n\n- `.mcp.json`" in trusted(desk, "status")
+    assert "no more" in trusted(desk, "revoke")
+    assert "**not trusted**" in trusted(desk)
+
+
+@pytest.mark.parametrize("words", ["dance", "status now", "revoke all of it", "approve a b"])
+def test_trust_explains_itself(desk: Desk, words: str) -> None:
+    assert trusted(desk, words).startswith("There are")
+
+
+def test_what_cannot_be_trusted_says_why(desk: Desk) -> None:
+    desk.world.write("secret", "x")
+    (desk.world.root / ".mcp.json").symlink_to("../secret")
+    for words in ("status", "approve", "approve 0123456789abcdef"):
+        assert "cannot be trusted at all: .mcp.json is a link that leads out" in trusted(desk, words)
+
+
+def test_the_list(desk: Desk) -> None:
+    assert said(desk, "") == "**Skills**\n\n- none"
+    desk.world.write("person/config/skills/a/SKILL.md", skill("a", "Does a.", disable_model_invocation="true"))
+    desk.world.write("plugin/skills/b.md", skill("b", "Does b.", colour="red"))
+    desk.world.write("person/config/skills/c/SKILL.md", "broken")
+    desk.world.write("project/.claude/skills/d.md", skill("d"))
+    text = said(desk, "list")
+    assert "- `a` (user): Does a.\n- `b` (plugin p): Does b." in text
+    assert "2 remarks" in text
+    assert "/project-trust approve" in text
+    assert "- `a`" in said(desk, "list --disabled")
+    assert "- `b`" not in said(desk, "list --disabled")
+    invalid = said(desk, "list --invalid")
+    assert "skills/c/SKILL.md: description: is missing" in invalid
+    assert "(used all the same)" in invalid
+    assert "takes `--invalid`" in said(desk, "list --all")
+
+
+def test_showing_one(desk: Desk) -> None:
+    desk.world.write("person/config/skills/a/SKILL.md", skill("a", "Does a.", "```\nx\n```", license="MIT"))
+    desk.world.write("person/config/skills/a/run.py", "")
+    text = said(desk, "show a")
+    assert "license: MIT" in text
+    assert "beside it: run.py" in text
+    assert "````markdown\n```\nx\n```\n````" in text
+    assert "There is no skill `b`. There are: `a`" in said(desk, "show b")
+
+
+def test_a_new_one_is_there_at_once(desk: Desk) -> None:
+    assert "Wrote" in said(desk, 'new fix-it Fix "it": all\nof it.')
+    one = desk.extensions.skill("fix-it")
+    assert one is not None
+    assert (one.description, one.body, one.scope) == ('Fix "it": all', 'Fix "it": all\nof it.', "user")
+    assert desk.extensions.problems == ()
+    assert desk.reloads == [True]
+    assert "there already" in said(desk, "new fix-it")
+    assert "Wrote" in said(desk, "new bare")
+    assert desk.extensions.skill("bare") is not None
+
+
+@pytest.mark.parametrize("name", ["", "../x", "A", "a b", "a--b", "x" * 65, "a/b", ".x"])
+def test_names_that_no_skill_has(desk: Desk, name: str) -> None:
+    answer = said(desk, f"new {name}")
+    if name == "a b":
+        assert "Wrote" in answer
+    else:
+        assert "small letters" in answer
+        assert not os.path.exists(desk.world.home / "skills")
+
+
+def test_promoting_to_a_project_keeps_its_trust(desk: Desk) -> None:
+    said(desk, "new one Do it.")
+    desk.world.write("person/config/skills/one/scripts/run.sh", "true")
+    assert said(desk, "promote one").endswith(".acpagent/skills/one`.")
+    assert (desk.world.root / ".acpagent/skills/one/scripts/run.sh").exists()
+    assert desk.world.standing().status == "trusted"
+    found = desk.extensions.skill("one")
+    assert found is not None
+    assert found.scope == "project"
+    assert "there already" in said(desk, "promote one")
+    said(desk, "new two Do it.")
+    desk.world.write("project/.mcp.json", "{}")
+    assert "/project-trust" in said(desk, "promote two")
+    assert desk.world.standing().status == "changed"
+
+
+def test_promoting_to_oneself(desk: Desk) -> None:
+    desk.world.write("project/.claude/skills/a/SKILL.md", skill("a"))
+    desk.world.approve()
+    assert "Copied" in said(desk, "promote a --scope=user")
+    assert (desk.world.home / "skills/a/SKILL.md").read_text() == skill("a")
+    assert "there already" in said(desk, "promote a --scope=user")
+    assert "takes `--scope" in said(desk, "promote a --scope=world")
+    assert desk.world.standing().status == "trusted"
+
+
+def test_promoting_never_leaves_the_project(desk: Desk) -> None:
+    said(desk, "new one Do it.")
+    (desk.world.base / "outside").mkdir()
+    (desk.world.root / ".acpagent").symlink_to("../outside")
+    assert "leads out" in said(desk, "promote one")
+    assert list((desk.world.base / "outside").iterdir()) == []
+
+
+def test_removing(desk: Desk) -> None:
+    said(desk, "new one Do it.")
+    said(desk, "promote one")
+    assert "rm one --confirm" in said(desk, "rm one")
+    assert "Removed" in said(desk, "rm one --confirm")
+    assert not (desk.world.root / ".acpagent/skills/one").exists()
+    assert desk.world.standing().status == "nothing_to_trust"
+    assert "Removed" in said(desk, "rm --confirm one")
+    assert desk.extensions.skills == ()
+    desk.world.write("person/.claude/skills/other.md", skill("other"))
+    assert "remove it where it is" in said(desk, "rm other --confirm")
+    assert (desk.world.person / ".claude/skills/other.md").exists()
+
+
+def test_removing_a_link_keeps_what_it_leads_to(desk: Desk) -> None:
+    desk.world.write("person/.agents/skills/a/SKILL.md", skill("a"))
+    (desk.world.home / "skills").mkdir()
+    (desk.world.home / "skills/a").symlink_to(desk.world.person / ".agents/skills/a")
+    assert "Removed" in said(desk, "rm a --confirm")
+    assert (desk.world.person / ".agents/skills/a/SKILL.md").exists()
+
+
+def test_what_there_is_not(desk: Desk) -> None:
+    assert said(desk, "dance").startswith("There is no `/skill dance`")
+    assert "no skill" in said(desk, "rm nothing --confirm")
