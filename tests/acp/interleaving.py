@@ -37,7 +37,7 @@ METHODS = {
     "prompt": "session/prompt",
 }
 PROMPTS = ["say"] * 5 + ["slow"] * 4 + ["read", "edit", "run"] * 2 + ["sleep", "job", "stall", "stall"]
-PROMPTS += ["refuse", "fail", "help"]
+PROMPTS += ["ask", "note", "finish", "refuse", "fail", "help"]
 MODES = ["normal", "normal", "plan", "goal", "agent", "auto"]
 AXES = {"model": ["local/one", "local/two"], "effort": ["auto", "low", "high"]}
 AXES |= {"work_mode": ["economy", "balanced", "delivery"]}

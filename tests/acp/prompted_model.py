@@ -20,6 +20,7 @@ class Call:
     args: Message
 
 
+_QUESTION = {"header": "{}", "question": "Which?", "options": [{"label": "red"}, {"label": "blue"}]}
 # What a prompt `KIND:TAG` makes the model do, call after call; the last is for all further calls. A text names the tag.
 Step = str | Wait | Stall | Call
 REPLIES: dict[str, list[list[Step]]] = {
@@ -30,6 +31,9 @@ REPLIES: dict[str, list[list[Step]]] = {
     "run": [["{} runs ", Call("bash", {"command": "touch {}.run"})], ["{} ran"]],
     "sleep": [["{} sleeps ", Call("bash", {"command": "touch {}.run; sleep 60"})], ["{} slept"]],
     "job": [["{} starts ", Call("bash", {"command": "touch {}.run; sleep 60", "background": True})], ["{} started"]],
+    "ask": [["{} asks ", Call("ask", {"questions": [_QUESTION]})], ["{} asked"]],
+    "note": [["{} notes ", Call("todo_write", {"todos": [{"content": "{}", "status": "in_progress"}]})], ["{} noted"]],
+    "finish": [["{} briefs"], ["{} finishes ", Call("update_goal", {"status": "complete", "note": "{}"})], ["{} ends"]],
     "stall": [["{} stalls ", Stall()]],
     "refuse": [["{} refuses "]],
     "fail": [[]],
