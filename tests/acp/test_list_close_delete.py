@@ -19,7 +19,7 @@ from tests.acp.seen import OPENED
 from tests.agent import Agent, Message, text_in, updates_in
 from tests.conftest import Home, StartAgent
 
-RUN = {"call": {"tool": "bash", "args": {"command": "sleep 300 & sleep 300"}}}
+RUN = {"call": {"tool": "bash", "args": {"command": "touch made; sleep 300 & sleep 300"}}}
 EDIT = {"call": {"tool": "write_file", "args": {"path": "new.txt", "content": "x"}}}
 SCRIPT: dict[str, Any] = {
     "turns": [

@@ -240,7 +240,7 @@ def test_SESS_17_the_title_and_the_commands_follow_the_response(stage: Stage) ->
     stage.agent.expect_update(session, "available_commands_update", since)
     title, commands = updates_in(stage.agent.messages[since:], session)
     assert title["sessionUpdate"] == "session_info_update"
-    assert [command["name"] for command in commands["availableCommands"]] == ["help"]
+    assert {"help", "permissions"} <= {command["name"] for command in commands["availableCommands"]}
 
 
 def test_CAN_17_SESS_17_a_session_that_is_no_longer_wanted(stage: Stage, tmp_path: Path) -> None:
