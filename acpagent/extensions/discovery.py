@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ParamSpec, Protocol, TypeVar
 
 from acpagent.config.problems import ConfigError
 from acpagent.core import files
 from acpagent.core.bounds import printable
 from acpagent.core.paths import within
-from acpagent.extensions import commandfiles, instructions, servers, skills
+from acpagent.extensions import commandfiles, hookfiles, instructions, servers, skills
 from acpagent.extensions.commandfiles import CommandFile
 from acpagent.extensions.folders import DiskFolder, Folder, ScannedFolder
+from acpagent.extensions.hooks import NO_HOOKS, Hook, HookSet, arranged
 from acpagent.extensions.instructions import Instruction
 from acpagent.extensions.problems import Part, Problem, of_config
 from acpagent.extensions.project import SHARED_SETTINGS, Project
@@ -23,9 +24,7 @@ from acpagent.extensions.trust import Standing
 
 SKILL_PLACES = (".acpagent/skills", ".agents/skills", ".claude/skills", ".soba/skills")
 COMMAND_PLACES = (".acpagent/commands", ".claude/commands")
-# Files that may hold hooks, in a project and in acpagent's home.
 HOOK_PLACES = (".acpagent/settings.json", ".acpagent/hooks.json", *SHARED_SETTINGS)
-HOME_HOOKS = ("settings.json", "hooks.json")
 _MAX_BYTES = 1024 * 1024
 
 T = TypeVar("T")
@@ -46,16 +45,6 @@ class Plugin(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class HookFile:
-    """A file that may hold hooks, as it was read: `data` is what the fingerprint covers."""
-
-    path: str
-    data: bytes = field(repr=False)
-    scope: Scope = "user"
-    owner: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Extensions:
     """One snapshot. Each name is there once; what lost to another of its name is among the `problems`. `standing` is
     how the project was judged: of one that is not trusted nothing but instruction files is in here."""
@@ -65,7 +54,7 @@ class Extensions:
     commands: tuple[CommandFile, ...] = ()
     instructions: tuple[Instruction, ...] = ()
     servers: tuple[ServerEntry, ...] = ()
-    hook_files: tuple[HookFile, ...] = ()
+    hooks: HookSet = NO_HOOKS
     plugins: tuple[Plugin, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -93,7 +82,7 @@ def discover(
         commands=_first("command", problems, _commands(home, trusted, plugins, problems)),
         instructions=told,
         servers=_guarded("server", root, problems, servers.find, named),
-        hook_files=tuple(_hook_files(home, trusted, plugins, problems)),
+        hooks=HookSet(_guarded("hook", root, problems, _hooks, home, trusted, plugins)),
         plugins=tuple(plugins),
         problems=tuple(problems),
     )
@@ -176,33 +165,34 @@ def _plugin_servers(plugins: Sequence[Plugin], problems: list[Problem]) -> Itera
                 yield ServerFile(data, os.path.relpath(path, plugin.root), plugin.root, plugin.name)
 
 
-def _hook_files(
-    home: str, trusted: Project | None, plugins: Sequence[Plugin], problems: list[Problem]
-) -> Iterator[HookFile]:
-    """The files of the project first, then those of plugins, then the person's."""
+def _hooks(home: str, trusted: Project | None, plugins: Sequence[Plugin]) -> Looked[Hook]:
+    """The hooks of the project first, which run only while it still is what is trusted; then those of plugins, then the
+    person's."""
+    sets: list[HookSet] = []
     for place in HOOK_PLACES if trusted else ():
         one = trusted.files.get(place) if trusted else None
         if trusted and one is not None and one.data is not None:
-            yield HookFile(os.path.join(trusted.root, place), one.data, "project")
+            path, has_lines = os.path.join(trusted.root, place), place not in SHARED_SETTINGS
+            sets.append(hookfiles.parse(path, one.data, "project", "", trusted.still_stands, has_lines))
     for plugin in plugins:
         for path in plugin.paths("hooks"):
-            for data in _guarded("hook", path, problems, _content, "hook", path, plugin.root):
-                yield HookFile(path, data, "plugin", plugin.name)
-    for name in HOME_HOOKS:
-        path = os.path.join(home, name)
-        if os.path.isfile(path):
-            for data in _guarded("hook", path, problems, _content, "hook", path):
-                yield HookFile(path, data)
+            data, wrong = _content("hook", path, plugin.root)
+            sets += [hookfiles.parse(path, one, "plugin", plugin.root) for one in data]
+            sets.append(HookSet((), wrong))
+    found = arranged([*sets, hookfiles.of_home(home)])
+    return found.hooks, found.problems
 
 
-def _content(part: Part, path: str, inside: str | None = None) -> Looked[bytes]:
-    """The content of a file, which must lie `inside` a directory if one is named."""
-    if inside is not None and not within(os.path.realpath(path), os.path.realpath(inside)):
+def _content(part: Part, path: str, inside: str) -> Looked[bytes]:
+    """The content of a plugin's file, which must lie `inside` of it."""
+    if not within(os.path.realpath(path), os.path.realpath(inside)):
         return (), (Problem(part, path, None, "leads out of its plugin", "put the file itself there"),)
     try:
         return (files.read_bytes(path, _MAX_BYTES),), ()
     except files.NotText as error:
         return (), (Problem(part, path, None, str(error).removeprefix("it "), "make it a short text file"),)
+    except OSError as error:
+        return (), (Problem(part, path, None, f"cannot be read ({error.strerror})", "install the plugin again"),)
 
 
 def _guarded(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from acpagent.config.document import Document, Path
+from acpagent.config.problems import ConfigError, ConfigProblem
 from acpagent.core.bounds import one_line
-from acpagent.extensions.problems import Problem
+from acpagent.extensions import jsonlines
+from acpagent.extensions.problems import Problem, of_config
 from acpagent.extensions.project import SERVER_FILES, Project
 
 _FORM = 'write `{"mcpServers": {"name": {"command": ...}}}`'
@@ -47,14 +49,6 @@ class ServerFile:
 Found = tuple[tuple[ServerEntry, ...], tuple[Problem, ...]]
 
 
-class _Unusable(Exception):
-    """Why a file names no servers: line, what, remedy."""
-
-    def __init__(self, line: int | None, what: str, remedy: str) -> None:
-        super().__init__(line, what, remedy)
-        self.args: tuple[int | None, str, str] = (line, what, remedy)
-
-
 def of_project(project: Project) -> tuple[ServerFile, ...]:
     """The files of a trusted project, those that win first."""
     found = ((source, project.files.get(source)) for source in SERVER_FILES)
@@ -68,8 +62,8 @@ def find(files: Iterable[ServerFile]) -> Found:
     for file in files:
         try:
             listed = list(_entries(file))
-        except _Unusable as fault:
-            problems.append(Problem("server", file.path, *fault.args))
+        except ConfigError as error:
+            problems += of_config("server", error)
             continue
         for entry in listed:
             if entry.name in entries:
@@ -81,62 +75,37 @@ def find(files: Iterable[ServerFile]) -> Found:
 
 
 def _entries(file: ServerFile) -> Iterator[ServerEntry]:
-    """Raises `_Unusable`."""
+    """Raises `ConfigError`."""
     if file.data is None:
-        raise _Unusable(None, "is too large", "keep it short")
-    text, written = _parsed(file.data)
-    if "mcpServers" in written and "servers" in written:
-        raise _Unusable(_line(text, "servers"), "has both `mcpServers` and `servers`", "keep one of them")
-    for name, entry in _named(written.get("mcpServers", written.get("servers", {}))):
-        line = _line(text, name)
+        raise ConfigError(ConfigProblem(file.path, None, "is too large", "keep it short"))
+    page = jsonlines.parse(file.path, file.data)
+    if not isinstance(page.value, dict):
+        raise ConfigError(page.problem((), "must hold one object", _FORM))
+    if "mcpServers" in page.value and "servers" in page.value:
+        raise ConfigError(page.problem(("servers",), "stands beside mcpServers", "keep one of them"))
+    key = "servers" if "servers" in page.value else "mcpServers"
+    for name, place, entry in _named(page, key):
         if not isinstance(entry, dict):
-            raise _Unusable(line, f"{one_line(name, 60)}: must be an object", _FORM)
+            raise ConfigError(page.problem(place, "must be an object", _FORM))
         if entry.get("enabled") is not False and entry.get("disabled") is not True:
-            yield ServerEntry(name, {**entry, "name": name}, file.source, file.path, file.folder, line, file.owner)
+            written = {**entry, "name": name}
+            yield ServerEntry(name, written, file.source, file.path, file.folder, page.line(place), file.owner)
 
 
-def _named(listed: Any) -> Iterator[tuple[str, Any]]:
-    """Servers by name: a map, or a list of objects that each have an `id` or a `name`."""
+def _named(page: Document, key: str) -> Iterator[tuple[str, Path, Any]]:
+    """Servers by name, each with its place in the page: of a map, or of a list of objects with an `id` or a `name`."""
+    listed = page.value.get(key, {})
     if isinstance(listed, dict):
-        yield from listed.items()
+        for name, entry in listed.items():
+            yield name, (key, name), entry
         return
     if not isinstance(listed, list):
-        raise _Unusable(None, "must hold servers by their names", _FORM)
+        raise ConfigError(page.problem((key,), "must hold servers by their names", _FORM))
     seen: set[str] = set()
-    for entry in listed:
+    for number, entry in enumerate(listed):
         name = (entry.get("name") or entry.get("id")) if isinstance(entry, dict) else None
-        if not isinstance(name, str) or not name:
-            raise _Unusable(None, "has a server without a name", "give it an `id`")
-        if name in seen:
-            raise _Unusable(None, f"has two servers called {one_line(name, 60)}", "rename one of them")
+        if not isinstance(name, str) or name in seen:
+            what = "is a second server of its name" if name in seen else "is a server without a name"
+            raise ConfigError(page.problem((key, number), what, "give each an `id` of its own"))
         seen.add(name)
-        yield name, entry
-
-
-def _parsed(data: bytes) -> tuple[str, dict[str, Any]]:
-    try:
-        text = data.decode("utf-8-sig")
-        written = json.loads(text, object_pairs_hook=_once)
-    except UnicodeDecodeError:
-        raise _Unusable(None, "is not UTF-8 text", "save the file as UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise _Unusable(error.lineno, f"is not valid JSON ({error.msg})", "check commas, quotes and brackets") from None
-    except RecursionError:
-        raise _Unusable(None, "is nested too deeply", "nest less") from None
-    if not isinstance(written, dict):
-        raise _Unusable(1, "must hold one object", _FORM)
-    return text, written
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that stands twice would say one thing to a reader and another to a program."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _Unusable(None, "has a key twice in one object", "keep one of the two")
-    return found
-
-
-def _line(text: str, key: str) -> int | None:
-    """Where a name stands first."""
-    place = text.find(json.dumps(key, ensure_ascii=False))
-    return None if place < 0 else text.count("\n", 0, place) + 1
+        yield name, (key, number), entry

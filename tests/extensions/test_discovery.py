@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import time
@@ -17,11 +16,11 @@ from tests.extensions.world import PluginAt, World, skill
 SERVERS = {
     "broken.json": ("{", "1: is not valid JSON"),
     "list.json": ("[]", "1: must hold one object"),
-    "twice.json": ('{"mcpServers": {"a": {}, "a": {}}}', "a key twice"),
-    "both.json": ('{"mcpServers": {},\n"servers": {}}', "2: has both"),
-    "entry.json": ('{"mcpServers": {\n"a": {"command": "x"},\n"b": 5}}', "3: b: must be an object"),
-    "nameless.json": ('{"servers": [{"command": "x"}]}', "a server without a name"),
-    "double.json": ('{"servers": [{"id": "a"}, {"name": "a"}]}', "two servers called a"),
+    "twice.json": ('{"mcpServers": {"a": {}, "a": {}}}', "has the key a twice"),
+    "both.json": ('{"mcpServers": {},\n"servers": {}}', "2: servers: stands beside mcpServers"),
+    "entry.json": ('{"mcpServers": {\n"a": {"command": "x"},\n"b": 5}}', "3: mcpServers.b: must be an object"),
+    "nameless.json": ('{"servers": [\n{"command": "x"}]}', "2: servers.0: is a server without a name"),
+    "double.json": ('{"servers": [{"id": "a"},\n{"name": "a"}]}', "2: servers.1: is a second server of its name"),
     "text.json": ('{"mcpServers": "a"}', "must hold servers"),
     "bytes.json": (b'{"mcpServers": {"\xff": {}}}', "is not UTF-8"),
     "deep.json": ("[" * 100_000, ": "),
@@ -56,23 +55,29 @@ def test_servers_merge_by_name(world: World) -> None:
     assert "https" not in repr(found)
 
 
-def test_hook_files_come_as_they_were_judged(world: World) -> None:
-    hooks = {"Stop": [{"command": "true"}]}
-    world.write("project/.acpagent/settings.json", {"hooks": hooks, "other": 1})
-    world.write("project/.claude/settings.json", {"hooks": hooks, "other": 1})
-    world.write("person/config/settings.json", {"hooks": hooks})
+def test_hooks_come_as_they_were_judged(world: World) -> None:
+    def hooks(command: str) -> dict[str, object]:
+        return {"hooks": {"Stop": [{"command": command}]}}
+
+    world.write("project/.acpagent/settings.json", hooks("one"))
+    world.write("project/.claude/settings.json", hooks("two") | {"other": 1})
+    world.write("person/config/settings.json", hooks("three"))
     world.write("person/config/hooks.json", "x" * (1 << 20 | 1))
     found = world.discover()
-    assert [(one.scope, one.path) for one in found.hook_files] == [("user", f"{world.home}/settings.json")]
+    assert [(one.origin, one.command) for one in found.hooks.hooks] == [("user", "three")]
     assert [problem.part for problem in found.problems] == ["trust", "hook"]
     world.approve()
     found = world.discover()
-    assert [one.scope for one in found.hook_files] == ["project", "project", "user"]
-    assert [sorted(json.loads(one.data)) for one in found.hook_files] == [["hooks", "other"], ["hooks"], ["hooks"]]
+    assert [(one.origin, one.command) for one in found.hooks.hooks] == [
+        ("project", "one"), ("project", "two"), ("user", "three"),
+    ]  # fmt: skip
+    assert [one.stands() for one in found.hooks.hooks] == [True, True, True]
+    world.write("project/.acpagent/run.sh", "")
+    assert [one.stands() for one in found.hooks.hooks] == [False, False, True]
 
 
 def test_plugins_bring_hooks_and_servers(world: World) -> None:
-    hooks = str(world.write("plugin/hooks.json", {"hooks": {}}))
+    hooks = str(world.write("plugin/hooks.json", {"hooks": {"Stop": [{"command": "true"}]}}))
     servers = str(world.write("plugin/mcp.json", {"mcpServers": {"a": {"command": "./a"}, "b": {"command": "b"}}}))
     world.write("elsewhere.json", {"mcpServers": {"c": {"command": "c"}}})
     (world.base / "plugin/link.json").symlink_to("../elsewhere.json")
@@ -81,16 +86,14 @@ def test_plugins_bring_hooks_and_servers(world: World) -> None:
     world.approve()
     plugin = PluginAt("p", str(world.base / "plugin"), hooks=[hooks, link], servers=[servers, link, "/nowhere"])
     found = world.discover(plugins=[plugin])
-    assert [(one.scope, one.owner, one.path) for one in found.hook_files] == [("plugin", "p", hooks)]
+    assert [(one.origin, one.root, one.file) for one in found.hooks.hooks] == [("plugin", plugin.root, hooks)]
     assert [(one.name, one.owner, one.folder, one.source) for one in found.servers] == [
         ("b", "", str(world.root), ".mcp.json"),
         ("a", "p", plugin.root, "mcp.json"),
     ]
-    assert [problem.what for problem in found.problems] == [
-        "leads out of its plugin",
-        "leads out of its plugin",
+    assert sorted(problem.what for problem in found.problems) == [
         "b: is named in .mcp.json as well, which counts",
-        "leads out of its plugin",
+        *["leads out of its plugin"] * 3,
     ]
 
 

@@ -40,7 +40,7 @@ def make_hostile(world: World) -> None:
 
 def executable(world: World) -> list[object]:
     found = world.discover()
-    return [*found.skills, *found.commands, *found.servers, *found.hook_files]
+    return [*found.skills, *found.commands, *found.servers, *found.hooks.hooks]
 
 
 def test_nothing_to_trust(world: World) -> None:
@@ -77,7 +77,7 @@ def test_after_approval_all_of_it_is_there(world: World) -> None:
     assert [one.name for one in found.skills] == ["a", "b", "c", "d"]
     assert [one.name for one in found.commands] == ["e", "git:commit"]
     assert [one.name for one in found.servers] == ["one", "two", "three"]
-    assert len(found.hook_files) == 4
+    assert len(found.hooks.hooks) == 4
     assert found.problems == ()
     trust.revoke(str(world.root), world.shelf)
     assert executable(world) == []
