@@ -122,7 +122,8 @@ class PermissionSettings:
 @dataclass(frozen=True, slots=True)
 class McpServerSettings:
     """A server to start (`command`) or to reach (`url`); exactly one of the two is set. `type` is `stdio`,
-    `http` or `sse`. Environment and headers may hold secrets: not in the repr."""
+    `http` or `sse`. Environment and headers may hold secrets: not in the repr. Seconds: for its start, for a call, and
+    for a call of single tools."""
 
     name: str
     type: str
@@ -131,6 +132,9 @@ class McpServerSettings:
     env: Mapping[str, str] = field(default_factory=_nothing, repr=False)
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=_nothing, repr=False)
+    startup_seconds: float = 30
+    call_seconds: float = 300
+    tool_seconds: Mapping[str, float] = field(default_factory=_nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +250,9 @@ def _mcp_server(name: str, written: dict[str, Any]) -> McpServerSettings:
         env=MappingProxyType(written.get("env", {})),
         url=written.get("url"),
         headers=MappingProxyType(written.get("headers", {})),
+        startup_seconds=written.get("startup_timeout_seconds", 30),
+        call_seconds=written.get("call_timeout_seconds", 300),
+        tool_seconds=MappingProxyType(written.get("tool_timeout_seconds", {})),
     )
 
 

@@ -99,6 +99,9 @@ def of_settings(settings: McpServerSettings, lookup: Mapping[str, str]) -> Serve
         "env": dict(settings.env),
         "url": settings.url or "",
         "headers": dict(settings.headers),
+        "startup_timeout_seconds": settings.startup_seconds,
+        "call_timeout_seconds": settings.call_seconds,
+        "tool_timeout_seconds": dict(settings.tool_seconds),
     }
     return expanded(read(written, "config.yaml"), lookup)
 

@@ -55,7 +55,9 @@ permissions:
   ask: [WebFetch]
   deny: ["Bash(rm -rf:*)", "mcp__db__drop"]
 mcp_servers:
-  files: {command: serve-files, args: [--root, .], env: {LEVEL: "1"}}
+  files:
+    {command: serve-files, args: [--root, .], env: {LEVEL: "1"}, call_timeout_seconds: 9,
+     tool_timeout_seconds: {x: 2.5}}
   web: {type: sse, url: "https://example.org/sse", headers: {X-A: b}}
 skills: {paths: [skills, ~/more, /opt/skills]}
 """
@@ -80,6 +82,7 @@ def test_everything(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     files, web = loaded.mcp_servers["files"], loaded.mcp_servers["web"]
     assert (files.type, files.command, files.args) == ("stdio", "serve-files", ("--root", "."))
     assert (dict(files.env), files.url) == ({"LEVEL": "1"}, None)
+    assert (files.startup_seconds, files.call_seconds, dict(files.tool_seconds)) == (30, 9, {"x": 2.5})
     assert (web.type, web.url, dict(web.headers)) == ("sse", "https://example.org/sse", {"X-A": "b"})
     assert loaded.skill_paths == (f"{home}/skills", "/somewhere/more", "/opt/skills")
 
