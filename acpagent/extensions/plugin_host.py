@@ -136,8 +136,9 @@ class PluginHost:
         )
 
     def run_action(self, command: str, words: str, scope: Scope) -> str:
-        """Let a program do what its command says, with the words after it; what it has to say to the person. Raises
-        `SidecarFault`, LookupError for a command that is none, `Cancelled`."""
+        """Let a program do what its command says, with the words after it; what it has to say to the person. Forms that
+        it asks meanwhile are answered first. Raises `SidecarFault`, LookupError for a command that is none, `Cancelled`.
+        """
         name, _, action = command.partition(":")
         sidecar = self._sidecars[name]
         if action not in (one.id for one in sidecar.runtime.actions):
@@ -145,6 +146,7 @@ class PluginHost:
         params = {"actionId": action, "session": self._site.session_id, "args": words}
         try:
             answer = sidecar.ask(speech.ACTION, params, scope, ACTION_SECONDS, patient=True)
+            self._questions.await_answers(sidecar, scope)
         except (Cancelled, SidecarFault):
             self._questions.withdraw(sidecar)
             raise

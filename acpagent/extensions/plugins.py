@@ -46,8 +46,10 @@ class Plugin:
     manifest: Manifest
 
     def paths(self, kind: str) -> tuple[str, ...]:
-        """Where what it contributes of a kind lies, absolute."""
-        return tuple(os.path.join(self.root, name) for name in self.manifest.contributes.get(kind, ()))
+        """Where what it contributes of a kind lies, absolute. Prompts are command files, and are found with those."""
+        kinds = (kind, "prompts") if kind == "commands" else (kind,)
+        names = (name for one in kinds for name in self.manifest.contributes.get(one, ()))
+        return tuple(os.path.join(self.root, name) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

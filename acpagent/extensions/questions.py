@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -32,6 +33,7 @@ class _Question:
     payload: Mapping[str, Any]
     answered: Answered
     scope: Scope = field(default_factory=Scope)
+    done: threading.Event = field(default_factory=threading.Event)
 
 
 class Questions:
@@ -68,6 +70,18 @@ class Questions:
         except Cancelled:
             return
 
+    def await_answers(self, sidecar: Sidecar, scope: Scope) -> None:
+        """Wait until the forms of one plugin are answered. Raises `Cancelled`."""
+        with self._scope.lock:
+            waiting = [one for one in self._open if one.sidecar is sidecar]
+        for question in waiting:
+            forget = scope.add_closer(question.done.set)
+            try:
+                question.done.wait()
+            finally:
+                forget()
+        scope.check()
+
     def join(self, seconds: float) -> None:
         """Wait for the thread, once the scope is cancelled."""
         self._lane.join(seconds)
@@ -96,6 +110,7 @@ class Questions:
                 self._asked = None
                 self._scope.changed.notify_all()
         question.answered(values, reason)
+        question.done.set()
 
     def _answer(self, question: _Question) -> tuple[Values | None, str | None]:
         """Raises `Cancelled`, `UnfitForm`."""
