@@ -17,6 +17,7 @@ from acpagent.core import process
 from acpagent.core.events import ModelChoice
 from acpagent.core.faults import OurFault, TheirFault
 from acpagent.core.paths import Roots
+from acpagent.extensions import hookfiles
 from acpagent.permission import rules
 from acpagent.permission.gate import Gate
 from acpagent.permission.grants import Repositories
@@ -175,7 +176,15 @@ class Assembly:
             sees_images=provider.sees_images, allow_private=self._settings.fetch.allow_private, asks=needs.asks
         )
         tools = Registry(mode.tools(every, sources.listed(axes[loadout.SOURCES]))).tools()
-        return loadout.assemble(model.id, provider, tools, SYSTEM_PROMPT + mode.block, mode.delivers, self._rules())
+        return loadout.assemble(
+            model.id,
+            provider,
+            tools,
+            SYSTEM_PROMPT + mode.block,
+            mode.delivers,
+            self._rules(),
+            hookfiles.of_home(self._home),
+        )
 
     def _make_gate(self, roots: Roots) -> Gate:
         """Raises `Fault` if what was granted cannot be read."""

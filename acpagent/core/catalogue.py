@@ -29,6 +29,15 @@ _SENTENCES: dict[str, str] = {
     "goal_stalled": "Goal stopped: nothing new came of {rounds} rounds in a row.",
     "goal_stopped": "Goal stopped.",
     "goal_unanswered": "Nobody was there to accept the brief. The goal is paused.",
+    "hook_changed": "The hook {hook} ({event}) did not run: it has changed since you trusted this project. Look at it "
+    "with `/project-trust`.",
+    "hook_failed": "The hook {hook} ({event}) failed: {cause}",
+    "hook_garbled": "The hook {hook} ({event}) gave an answer that cannot be read; it did not count.",
+    "hook_gives_up": "The model was sent on {times} times by a hook, and stops all the same: {reason}",
+    "hook_goes_on": "A hook sends the model on: {reason}",
+    "hook_says": "{hook}: {text}",
+    "hook_timed_out": "The hook {hook} ({event}) took longer than {seconds} s and was ended.",
+    "hooks_unusable": "Hooks: {problem}",
     "image_unseen": "The model in use cannot see images; it was told that one was attached.",
     "mcp_failed": "The MCP server {server} does not run: {cause}.",
     "mcp_ready": "The MCP server {server} is ready now (tools: {tools}).",
@@ -42,8 +51,10 @@ _SENTENCES: dict[str, str] = {
     "plugin_skipped": "The plugin {plugin} was not asked ({event}): {cause}.",
     "plugin_stopped": "The plugin {plugin} is not running: {cause}. A reload of the extensions starts it again.",
     "plugin_unasked": "{plugin} has a form that cannot be shown here: {title}",
+    "prompt_refused": "A hook refused this prompt, and the model has not read it: {reason}",
     "reload_failed": "The reload failed and the old runtime stays: {cause}",
     "source_connected": "From your next prompt on there are more tools ({source}): {tools}.",
+    "steer_refused": "A hook refused this guidance, and the model has not read it: {reason} (you said: {text})",
     "steer_unused": "This guidance came too late for the turn and was not used: {text}",
 }
 

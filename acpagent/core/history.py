@@ -126,9 +126,9 @@ class Permitted:
     """A receipt of one question about a call, or of its refusal without one: neither for the model nor shown at replay.
 
     `outcome` is the person's choice (`once`, `deny` ...), `cancelled` where they closed the question, `nobody` where
-    nobody answered it, `refused` where a rule forbids the call and `barred` where the mode does. `subject` names what
-    it was about, `argv` the words of a single static command; `rule` is the one that was offered or that forbids;
-    `waited_ms` is how long the person took.
+    nobody answered it, `refused` where a rule forbids the call, `barred` where the mode does and `hook` where a hook
+    does. `subject` names what it was about, `argv` the words of a single static command; `rule` is the one that was
+    offered or that forbids; `waited_ms` is how long the person took.
     """
 
     turn_id: str

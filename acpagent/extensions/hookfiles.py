@@ -192,7 +192,7 @@ class _Reader:
     def _seconds(self, event: str, entry: dict[str, Any], at: Path, units: int) -> float:
         """How long it may take; null and 0 leave it to us."""
         value = entry.get("timeout")
-        if value is None or value == 0 and value is not False:
+        if value is None or (value == 0 and value is not False):
             return EVENTS[event].seconds
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value / units <= MAX_SECONDS:
             unit = "milliseconds" if units > 1 else "seconds"

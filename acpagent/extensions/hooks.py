@@ -68,9 +68,9 @@ def _always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One hook, written in `file`. `seconds` is how long it may take. `cwd` and `context_file` are as written, seen from
-    the session's directory; `root` is the directory of the plugin it came with. `stands` says right before it runs
-    whether it still is what the person trusts."""
+    """One hook, written in `file`. `seconds` is how long it may take. `cwd` is as written, seen from the session's
+    directory, and `context_file` from there; `root` is the directory of the plugin it came with. `stands` says right
+    before it runs whether it still is what the person trusts."""
 
     event: str
     command: str

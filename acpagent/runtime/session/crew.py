@@ -7,12 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from acpagent.core.blocks import Block
+from acpagent.core.catalogue import say
 from acpagent.core.events import CommandsChanged, Controls, ControlsChanged, TitleChanged
 from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.history import Entry
 from acpagent.core.paths import Roots
 from acpagent.core.reply import Reply
-from acpagent.core.scope import Cancelled
+from acpagent.core.scope import Cancelled, Scope
+from acpagent.extensions import hookrun
+from acpagent.extensions.happening import Happening
+from acpagent.extensions.hookrun import Place
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.loadout import AXES, SOURCES
 from acpagent.runtime.session.opening import Opener, check_directory, check_home, find_row, show
@@ -38,6 +42,8 @@ from acpagent.wire import codes
 
 # What closing a session may take; whatever is not let go of by then dies with the process.
 TEARDOWN_SECONDS = 4.0
+# Of that, what is left for jobs once hooks have run.
+JOBS_SECONDS = 1.5
 
 
 class SessionCrew:
@@ -209,6 +215,7 @@ class SessionCrew:
                 self.keep.loadout.provider.close()
                 if not teardown.erase:
                     self.keep.journal.commit(TEARDOWN_SECONDS)
+                self._tell_hooks(self.keep, "delete" if teardown.erase else "close", deadline)
             if teardown.erase:
                 self._services.leases.take(self._session.id)  # ours already, unless teardown runs again to erase
                 self._services.store.apply(sessions.erase(self._session.id))
@@ -219,6 +226,17 @@ class SessionCrew:
                 self.keep.jobs.close(deadline)
             self._release()
         return TornDown()
+
+    def _tell_hooks(self, keep: Keep, source: str, deadline: float) -> None:
+        """The session ends, for hooks that were told that it began. What they have to say, nobody is there to read."""
+        if not keep.hooks.begun:
+            return
+        keep.hooks.begun = False
+        place = Place(keep.roots.cwd, self._services.hidden_env)
+        what = Happening("SessionEnd", self._session.id, keep.roots.cwd, keep.row.prompts, source=source)
+        answer = hookrun.fire(keep.loadout.hooks, what, place, Scope(), deadline - JOBS_SECONDS)
+        for notice in answer.notices:
+            self._services.report("a hook", OurFault(say(notice.code, notice.params)))
 
     def _release(self) -> None:
         try:

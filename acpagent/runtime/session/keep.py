@@ -15,6 +15,7 @@ from acpagent.runtime.session.loadout import AXES, CONTROLS, Loadout
 from acpagent.runtime.session.services import SessionGate
 from acpagent.runtime.turn.conversation import Conversation
 from acpagent.runtime.turn.goal import Goals
+from acpagent.runtime.turn.hooking import HookMemory
 from acpagent.runtime.turn.journal import Journal
 from acpagent.runtime.turn.mode import ToldMode, read_only
 from acpagent.store import entries, sessions
@@ -89,6 +90,7 @@ class Keep:
     goals: Goals = field(default_factory=Goals)
     told_mode: ToldMode = field(default_factory=ToldMode)
     ledger: Ledger = field(default_factory=Ledger)
+    hooks: HookMemory = field(default_factory=HookMemory)
 
     def save(self, axes: Mapping[str, str], then: Callable[[BaseException | None], None] = lambda error: None) -> None:
         """Store the axes beside the controls; `then` as with `RowWriter.set_settings`."""

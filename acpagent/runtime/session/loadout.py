@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from acpagent.core.model import Provider, ToolSpec
 from acpagent.core.toolcalls import Tool
+from acpagent.extensions.hooks import NO_HOOKS, HookSet
 from acpagent.permission.rules import NO_RULES, Rules
 
 # The tool sources that the model connected, as words between commas: an axis that no client sets or sees.
@@ -39,6 +40,7 @@ class Loadout:
     tool_list: str
     delivers: bool = False
     rules: Rules = NO_RULES
+    hooks: HookSet = NO_HOOKS
 
 
 def assemble(
@@ -48,8 +50,9 @@ def assemble(
     instructions: str,
     delivers: bool = False,
     rules: Rules = NO_RULES,
+    hooks: HookSet = NO_HOOKS,
 ) -> Loadout:
     """Put a loadout together. The order of `tools` is the order the model sees."""
     specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in tools.values()]
     system, tool_list = provider.encode_system(instructions), provider.encode_tools(specs)
-    return Loadout(model, provider, tools, system, tool_list, delivers, rules)
+    return Loadout(model, provider, tools, system, tool_list, delivers, rules, hooks)

@@ -68,6 +68,7 @@ class Opener:
             keep.learn(past)
             for entry in mended:
                 keep.record(entry)
+            keep.hooks.source = "resume"
             keep.spoken = bool(keep.conversation.messages())
             keep.cost, keep.tokens = last_cost(past), tokens_of(past)
             keep.set_barrier()

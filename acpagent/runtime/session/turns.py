@@ -13,6 +13,7 @@ from acpagent.core.host import Host
 from acpagent.core.live import LiveOutput
 from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import ToolContext
+from acpagent.extensions.hookrun import Place
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.opening import preface
 from acpagent.runtime.session.services import CommandDesk, LocalAnswer, Services
@@ -20,9 +21,11 @@ from acpagent.runtime.session.works import Turn, TurnOutcome
 from acpagent.runtime.turn import attached, mode
 from acpagent.runtime.turn.delivery import Delivery
 from acpagent.runtime.turn.followup import FollowUp
+from acpagent.runtime.turn.hooking import Entered, TurnHooks
 from acpagent.runtime.turn.hostcall import HostCalls
-from acpagent.runtime.turn.loop import Ended, Spending, Steering, TurnLoop
+from acpagent.runtime.turn.loop import Ended, Spending, Steering, TurnLoop, tell_unused, words_of
 from acpagent.runtime.turn.mode import Mode
+from acpagent.runtime.turn.notifying import NotifyingHost
 from acpagent.runtime.turn.plan import PlanApproval
 from acpagent.runtime.turn.prompt import PromptReader
 from acpagent.runtime.turn.pursuit import Bounds, Pursuit, Spent
@@ -81,22 +84,53 @@ class TurnRunner:
         return ended, TurnClosed(turn_id, STOPS[ended.end], Spending().turn)
 
     def _converse(self, turn_id: str, turn: Turn) -> tuple[Ended, TurnClosed]:
-        spending = Spending(self.keep.cost, self.keep.tokens)
         speaker = Speaker(turn_id, self.host.emit, self.keep.record)
+        hooks = self._hooks(turn, speaker)
+        if hooks.hooks.hooks:
+            self.host = NotifyingHost(self.host, hooks.notify)
+        entered = hooks.enter(words_of(turn.request.blocks))
+        if entered.cancelled or entered.refusal is not None:
+            return self._turn_away(turn_id, turn, speaker, entered)
+        spending = Spending(self.keep.cost, self.keep.tokens)
         pursuit = self._pursuit(turn_id, turn, speaker, spending)
-        loop = self._loop(turn_id, turn, speaker, spending, pursuit)
+        loop = self._loop(turn_id, turn, speaker, spending, pursuit, hooks, entered)
         try:
             ended = loop.run(turn.request.blocks)
         except Exception as error:  # our own mistake: the turn still ends in good order
             self.services.report("a turn", error)
             ended = Ended("finished", OurFault(f"internal error ({type(error).__name__})"))
         pursuit.close(ended.end, ended.fault)
+        hooks.close(ended.end, ended.fault)
         self._tell_of_sources(speaker)
         closed = loop.close(ended, _seal(turn))
         self.keep.cost, self.keep.tokens = spending.cost, spending.tokens
-        self.keep.spoken = self.keep.spoken or not leaves_no_trace(closed.stop, ended.fault)
+        if not leaves_no_trace(closed.stop, ended.fault):
+            self.keep.spoken, self.keep.hooks.unsaid = True, ""
         self.services.credentials.rejected = ended.fault is not None and ended.fault.code == codes.AUTH_REQUIRED
         return ended, closed
+
+    def _turn_away(self, turn_id: str, turn: Turn, speaker: Speaker, entered: Entered) -> tuple[Ended, TurnClosed]:
+        """A prompt that does not come to the model, by a hook's will or by a cancel; the latter leaves the person's
+        words."""
+        words = words_of(turn.request.blocks)
+        self.keep.record(UserSaid(turn_id, new_id("msg"), turn.request.blocks, words if entered.cancelled else ""))
+        ended = Ended("cancelled") if entered.cancelled else Ended("finished", unheard=True)
+        if entered.refusal is not None:
+            speaker.tell(Notice("warning", "prompt_refused", {"reason": entered.refusal}))
+        tell_unused(speaker, _seal(turn))
+        return ended, TurnClosed(turn_id, STOPS[ended.end], Spending().turn)
+
+    def _hooks(self, turn: Turn, speaker: Speaker) -> TurnHooks:
+        keep = self.keep
+        return TurnHooks(
+            hooks=keep.loadout.hooks,
+            session_id=keep.row.id,
+            place=Place(keep.roots.cwd, self.services.hidden_env),
+            turn=keep.row.prompts,
+            scope=turn.scope,
+            tell=speaker.tell,
+            memory=keep.hooks,
+        )
 
     def _tell_of_sources(self, speaker: Speaker) -> None:
         for source in self.connected:
@@ -124,7 +158,7 @@ class TurnRunner:
             bounds=Bounds(limits.turn_requests, limits.goal_rounds, limits.session_tokens),
         )
 
-    def _reader(self, blocks: tuple[Block, ...], pursuit: Pursuit) -> PromptReader:
+    def _reader(self, blocks: tuple[Block, ...], pursuit: Pursuit, context: str) -> PromptReader:
         """Reads the prompt, and has the facts of the day and the marker of the mode before it."""
         keep = self.keep
         facts = ["" if keep.spoken else preface(keep.row.cwd), jobs.news(keep.jobs)]
@@ -132,12 +166,22 @@ class TurnRunner:
         marker = marker or mode.marker(keep.controls["mode"], keep.told_mode.mode)
         first_words = "\n\n".join(part for part in ("\n".join(fact for fact in facts if fact), marker) if part)
         open_text = attached.opener(lambda scope: self._context(scope, LiveOutput()))
-        return PromptReader(keep.roots, keep.loadout.provider.sees_images, open_text, first_words, news)
+        return PromptReader(keep.roots, keep.loadout.provider.sees_images, open_text, first_words, news, context)
 
-    def _loop(self, turn_id: str, turn: Turn, speaker: Speaker, spending: Spending, pursuit: Pursuit) -> TurnLoop:
+    def _loop(
+        self,
+        turn_id: str,
+        turn: Turn,
+        speaker: Speaker,
+        spending: Spending,
+        pursuit: Pursuit,
+        hooks: TurnHooks,
+        entered: Entered,
+    ) -> TurnLoop:
         keep, loadout = self.keep, self.keep.loadout
         desk = self._desk(turn_id, turn.scope, speaker, pursuit)
-        follow_ups: list[FollowUp] = [PlanApproval(pursuit.mode, pursuit.calls, speaker.tell), pursuit]
+        desk.hooks = hooks
+        follow_ups: list[FollowUp] = [PlanApproval(pursuit.mode, pursuit.calls, speaker.tell), pursuit, hooks]
         if loadout.delivers:
             delivery = Delivery(keep.ledger, keep.roots, speaker.tell, lambda: keep.gate.read_only)
             desk.objection = delivery.objection
@@ -152,10 +196,11 @@ class TurnRunner:
             prefix=(loadout.system, loadout.tool_list),
             tools=ToolRunner(desk),
             speaker=speaker,
-            reader=self._reader(turn.request.blocks, pursuit),
+            reader=self._reader(turn.request.blocks, pursuit, entered.context),
             steering=Steering(turn.take, turn.take_or_seal),
             spending=spending,
             limit=self.services.limits.turn_requests,
+            hooks=hooks,
             follow_ups=follow_ups,
         )
 
@@ -198,7 +243,7 @@ class TurnRunner:
         """Commit, so that what is answered is stored. A store that fails makes the turn fail, after the fact."""
         keep = self.keep
         keep.record(closed)
-        if local or leaves_no_trace(closed.stop, ended.fault):
+        if local or ended.unheard or leaves_no_trace(closed.stop, ended.fault):
             keep.record(Tombstone(turn_id))
         try:
             keep.journal.commit()

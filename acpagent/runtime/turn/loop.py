@@ -19,6 +19,7 @@ from acpagent.core.model import ModelRequest, Provider, ProviderFault, Retrying,
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.runtime.turn.conversation import Conversation
 from acpagent.runtime.turn.followup import FollowUp, first_answer
+from acpagent.runtime.turn.hooking import TurnHooks
 from acpagent.runtime.turn.modelcall import ModelReply, call_model
 from acpagent.runtime.turn.prompt import PromptReader
 from acpagent.runtime.turn.speaker import Speaker, new_id
@@ -47,10 +48,11 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the loop ended; `fault` wins over `end`."""
+    """How the loop ended; `fault` wins over `end`. `unheard`: the model never read the prompt."""
 
     end: End
     fault: Fault | None = None
+    unheard: bool = False
 
 
 class TurnLoop:
@@ -71,6 +73,7 @@ class TurnLoop:
         steering: Steering,
         spending: Spending,
         limit: int,
+        hooks: TurnHooks,
         follow_ups: Sequence[FollowUp] = (),
     ) -> None:
         """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt. `follow_ups`: in the
@@ -79,6 +82,7 @@ class TurnLoop:
         self._conversation, self._record, self._provider = conversation, record, provider
         self._prefix, self._tools, self._speaker = prefix, tools, speaker
         self._reader, self._steering, self._spending, self._limit = reader, steering, spending, limit
+        self._hooks = hooks
         self._follow_ups = follow_ups
         self._told_of_silence = False
         self._unheard: deque[tuple[Block, ...]] = deque()
@@ -113,10 +117,10 @@ class TurnLoop:
         """Append what the person said meanwhile, in order. False if that was nothing. After the last call that is
         allowed nobody would read it: it is left over, and told so."""
         self._unheard.extend(take())
-        waits = bool(self._unheard)
+        heard = False
         while self._unheard and not self._last_call:
-            self._hear(self._unheard.popleft(), steer=True)
-        return waits
+            heard = self._hear_steer(self._unheard.popleft()) or heard
+        return heard or bool(self._unheard)
 
     def _go_on(self, text: str) -> bool:
         """The model stopped, and no guidance waits that it has to hear before what it said can count as its last
@@ -129,18 +133,32 @@ class TurnLoop:
         self._record(HostSaid(self._turn_id, told))
         return True
 
-    def _hear(self, blocks: Sequence[Block], steer: bool) -> None:
+    def _hear(self, blocks: Sequence[Block], steer: bool, context: str = "") -> None:
         """What the person said, as the model will read it. Steers at one boundary are appended in order. A cancel
         while links are read leaves the person's words (CAN-16)."""
-        text = " ".join(block.text for block in blocks if isinstance(block, Text))
+        text = words_of(blocks)
         try:
             heard = self._reader.read(blocks, self._scope)
-            text = heard.text
+            text = "\n\n".join(part for part in (heard.text, context) if part)
         finally:
             spelled = f"{STEER_MARK}\n{text}" if steer else text
             self._record(UserSaid(self._turn_id, new_id("msg"), tuple(blocks), spelled, steer))
         for notice in heard.notices:
             self._speaker.tell(notice)
+
+    def _hear_steer(self, blocks: tuple[Block, ...]) -> bool:
+        """Guidance, unless a hook refuses it."""
+        words = words_of(blocks)
+        try:
+            answer = self._hooks.admit(words)
+        except Cancelled:
+            self._record(UserSaid(self._turn_id, new_id("msg"), blocks, f"{STEER_MARK}\n{words}", steer=True))
+            raise
+        if answer.refusal is not None:
+            self._speaker.tell(Notice("warning", "steer_refused", {"reason": answer.refusal, "text": words}))
+            return False
+        self._hear(blocks, True, answer.context)
+        return True
 
     def _ask_model(self) -> ModelReply:
         request = ModelRequest(*self._prefix, self._conversation.fragments())
@@ -193,9 +211,19 @@ class TurnLoop:
 
     def close(self, ended: Ended, leftovers: Sequence[tuple[Block, ...]]) -> TurnClosed:
         """The turn's last entry. Guidance that came too late is shown and kept, never dropped."""
-        for blocks in (*self._unheard, *leftovers):
-            words = " ".join(getattr(block, "text", None) or "[attachment]" for block in blocks)
-            self._speaker.tell(Notice("warning", "steer_unused", {"text": words}))
+        tell_unused(self._speaker, (*self._unheard, *leftovers))
         stop = None if ended.fault else STOPS[ended.end]
         message = ended.fault.message if ended.fault else None
         return TurnClosed(self._turn_id, stop, self._spending.turn, message)
+
+
+def words_of(blocks: Sequence[Block]) -> str:
+    """What the person wrote, attachments aside."""
+    return " ".join(block.text for block in blocks if isinstance(block, Text))
+
+
+def tell_unused(speaker: Speaker, leftovers: Sequence[tuple[Block, ...]]) -> None:
+    """Tell the person of guidance that nobody took."""
+    for blocks in leftovers:
+        words = " ".join(getattr(block, "text", None) or "[attachment]" for block in blocks)
+        speaker.tell(Notice("warning", "steer_unused", {"text": words}))

@@ -48,6 +48,18 @@ class Gate(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class AskedByHook:
+    """The verdict on a call that the gate allowed and a hook wants to be asked about."""
+
+    reason: str
+    argv: tuple[str, ...]
+    action: str = "ask"
+    rule: str = ""
+    choices: tuple[Choice, ...] = ("deny", "once")
+    barred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Permitting:
     """Asks for the calls of one turn, on the session worker. `allow_everything` makes the session yolo."""
 
@@ -70,6 +82,11 @@ class Permitting:
         """The result of a call that the mode refuses."""
         self.record(Permitted(self.turn_id, call.id, call.name, _cut(subject), "barred"))
         return ToolResult(reason, failed=True, facts={BARRED: True})
+
+    def stopped(self, call: ToolCall, subject: str, reason: str) -> ToolResult:
+        """The result of a call that a hook refuses."""
+        self.record(Permitted(self.turn_id, call.id, call.name, _cut(subject), "hook", reason=reason))
+        return ToolResult(f"Not allowed: a hook of the person refuses this call. {reason}", failed=True)
 
     def ask(self, call: ToolCall, subject: str, verdict: Verdict, cwd: str) -> ToolResult | None:
         """Put a call to the person and wait as long as it takes; None if it may run. Anything but an offered yes is a
@@ -106,9 +123,7 @@ class Permitting:
 
     def _keep(self, call: ToolCall, subject: str, outcome: str, verdict: Verdict, waited_ms: int = 0) -> None:
         argv, rule, reason = verdict.argv, verdict.rule, verdict.reason
-        self.record(
-            Permitted(self.turn_id, call.id, call.name, _cut(subject), outcome, argv, rule, reason, waited_ms)
-        )
+        self.record(Permitted(self.turn_id, call.id, call.name, _cut(subject), outcome, argv, rule, reason, waited_ms))
 
 
 def _cut(subject: str) -> str:

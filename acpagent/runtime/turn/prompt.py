@@ -37,13 +37,16 @@ class PromptReader:
         open_text: OpenText,
         preface: str = "",
         news: tuple[Notice, ...] = (),
+        context: str = "",
     ) -> None:
-        """`preface` is for the model and comes before its first words, `news` for the person and comes with them."""
+        """`preface` and `context` are for the model, the one before the first words and the other behind them; `news`
+        are for the person."""
         self._roots = roots
         self._sees_images = sees_images
         self._open_text = open_text
         self._preface = preface
         self._news = news
+        self._context = context
         self._notices: list[Notice] = []
 
     def read(self, blocks: Sequence[Block], scope: Scope) -> Heard:
@@ -55,6 +58,8 @@ class PromptReader:
             parts.append(self._spell(block, scope))
             if isinstance(block, Text):
                 parts.extend(self._mentions(block.text, scope))
+        parts.append(self._context)
+        self._context = ""
         return Heard("\n\n".join(part for part in parts if part), tuple(self._notices))
 
     def _spell(self, block: Block, scope: Scope) -> str:

@@ -31,7 +31,8 @@ from acpagent.core.toolcalls import (
     ToolResult,
     moved,
 )
-from acpagent.runtime.turn.permitting import BARRED, Gate, Permitting, Verdict
+from acpagent.runtime.turn.hooking import TurnHooks
+from acpagent.runtime.turn.permitting import BARRED, AskedByHook, Gate, Permitting, Verdict
 from acpagent.runtime.turn.speaker import new_id
 
 # Snapshots of live output per second: content replaces, so that forwarding every line would be quadratic (TOOL-07).
@@ -61,12 +62,14 @@ class Desk:
     allow_everything: Callable[[], None]
     check_store: Callable[[], None] = lambda: None
     objection: Callable[[str, Proposal], str | None] = lambda tool_name, proposal: None
+    hooks: TurnHooks = field(default_factory=TurnHooks)
 
 
 @dataclass(eq=False, slots=True)
 class Running:
     """One call while it is worked on. `result` and `dirty` are handed over under the turn's lock. `closed`: the person
-    closed its question, which ends the turn once the call is settled."""
+    closed its question, which ends the turn once the call is settled. `asked`: the person allowed it. `beside` is what
+    hooks say, for the model alone."""
 
     call: ToolCall
     made: CallMade
@@ -79,6 +82,8 @@ class Running:
     to_show: tuple[Content, ...] | None = None
     sent_at: float = 0.0
     closed: bool = False
+    asked: bool = False
+    beside: list[str] = field(default_factory=list)
 
 
 class ToolRunner:
@@ -130,7 +135,7 @@ class ToolRunner:
         for made in batch:
             self._desk.scope.check()
             running = self._announce(made)
-            if running.proposal is not None and self._permitted(running):
+            if running.proposal is not None and self._permitted(running) and self._unhindered(running):
                 self._start(running)
         self._wait()
 
@@ -225,8 +230,36 @@ class ToolRunner:
         if verdict.action == "deny":
             refusal = self._permitting.denied(running.call, subject, verdict)
         else:
-            self._wait()  # an answer may take minutes: nothing runs meanwhile, or looks as if it did
-            refusal = self._permitting.ask(running.call, subject, verdict, running.context.roots.cwd)
+            refusal = self._asked(running, verdict)
+        if refusal is not None:
+            self._settle(running, refusal)
+        return refusal is None
+
+    def _asked(self, running: Running, verdict: Verdict) -> ToolResult | None:
+        """Put a call to the person, unless a hook refuses it."""
+        assert running.proposal is not None
+        assert running.context is not None
+        self._wait()  # an answer may take minutes: nothing runs meanwhile, or looks as if it did
+        subject = running.proposal.subject or running.proposal.title
+        reason = self._desk.hooks.before_question(running.call)
+        if reason is not None:
+            return self._permitting.stopped(running.call, subject, reason)
+        running.asked = True
+        return self._permitting.ask(running.call, subject, verdict, running.context.roots.cwd)
+
+    def _unhindered(self, running: Running) -> bool:
+        """Ask the hooks about a call that is allowed: they can refuse it, or have the person asked."""
+        assert running.proposal is not None
+        answer = self._desk.hooks.before_call(running.call)
+        refusal: ToolResult | None = None
+        if answer.context:
+            running.beside.append(answer.context)
+        if answer.refusal is not None:
+            subject = running.proposal.subject or running.proposal.title
+            refusal = self._permitting.stopped(running.call, subject, answer.refusal)
+        elif answer.question is not None and not running.asked:
+            verdict = self._desk.gate.judge(running.made.name, running.proposal)
+            refusal = self._asked(running, AskedByHook(answer.question, verdict.argv))
         if refusal is not None:
             self._settle(running, refusal)
         return refusal is None
@@ -241,24 +274,34 @@ class ToolRunner:
 
     def _apply(self, running: Running) -> None:
         """Body of a tool helper thread."""
+        try:
+            result = self._acted(running)
+        except Exception as error:  # our own mistake: nobody must wait for this call for ever
+            result = ToolResult(_broke(running.made.name, error), failed=True)
+        with self._desk.scope.lock:
+            running.result = result
+            self._desk.scope.changed.notify_all()
+
+    def _acted(self, running: Running) -> ToolResult:
         assert running.tool is not None
         assert running.proposal is not None
         assert running.context is not None
         try:
             barred = self._desk.gate.barred(running.tool, running.proposal)  # the mode may have changed since
             if barred:
-                result = ToolResult(barred, failed=True, facts={BARRED: True})
-            else:
-                result = running.tool.apply(running.proposal, running.context)
+                return ToolResult(barred, failed=True, facts={BARRED: True})
+            result = running.tool.apply(running.proposal, running.context)
         except ToolRefusal as refusal:
             result = ToolResult(str(refusal), failed=True)
         except Cancelled:
-            result = ToolResult("Cancelled before it finished.", failed=True)
+            return ToolResult("Cancelled before it finished.", failed=True)
         except Exception as error:
             result = ToolResult(_broke(running.made.name, error), failed=True)
-        with self._desk.scope.lock:
-            running.result = result
-            self._desk.scope.changed.notify_all()
+        try:
+            running.beside.append(self._desk.hooks.after_call(running.call, result))
+        except Cancelled:  # while hooks ran; what the call did is done
+            pass
+        return result
 
     def _question(self, running: Running, form: Form) -> Answer:
         """On a helper thread: ask the person, on the real call. Raises `Cancelled`."""
@@ -340,8 +383,10 @@ class ToolRunner:
             facts=facts,
         )
         self._open.remove(running)
-        self._desk.record(CallSettled(self._desk.turn_id, running.call, result.text))
+        heard = "\n\n".join(part for part in (result.text, *running.beside) if part)
+        self._desk.record(CallSettled(self._desk.turn_id, running.call, heard))
         self._emit(running)
+        self._desk.hooks.tell_unheard()
         if result.plan is not None:
             self._desk.record(PlanSet(self._desk.turn_id, result.plan))
             self._desk.emit(PlanChanged(result.plan))
