@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 LONGEST = 200_000  # characters that are read; longer lines are not
+MOST_BARS = 2000  # in one line: the grammar takes ever longer for pipelines that do not end
 SECONDS = 1.0  # that broken lines may take, for which the grammar looks ever longer; whole ones take milliseconds
 _CHUNK = 65_536
 _KEYWORDS = frozenset({"time", "coproc"})  # bash itself sees to them
@@ -99,7 +100,7 @@ def parse(text: str, shell: str | None = None) -> Script:
     doubts = list(_odd_characters(text))
     if not shells.is_bash(runner):
         doubts.append(f"{runner} may read it otherwise than bash")
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or text.count("|") > MOST_BARS:
         return Script(text, (), (*doubts, "it is too long to be read"))
     try:
         commands, unread, plain = _walked(text)

@@ -152,4 +152,4 @@ def braced(word: Word) -> list[Word]:
         if total > _MOST_WORDS:
             return [word]
     texts = ["".join(chosen) for chosen in product(*choices)]
-    return [Word(text, True, lead=text) for text in texts if text]
+    return [Word(text, True, word.kinds, text) for text in texts if text]

@@ -129,7 +129,7 @@ class _Scale:
             self._weigh(following, inner, depth + 1)
 
     def _judge(self, case: Case, first: Word) -> None:
-        if not first.static or not first.text:
+        if not first.static or first.kinds or not first.text:
             case.rise("reaches", "it is not known what it runs")
             return
         if any(word.kinds & {"computed", "translated"} for word in case.args):
@@ -241,7 +241,7 @@ class _Scale:
     def _named_by(self, case: Case) -> None:
         """A program that is not known may run one that its words name."""
         for place, word in enumerate(case.args):
-            if not word.static:
+            if not word.static or not word.text.strip("./"):  # `black .` names a directory
                 continue
             named = [canonical(each.rpartition("/")[2]) for each in (word.text, *_PARTS.split(word.text))]
             if any(name in SHELLS for name in named):
