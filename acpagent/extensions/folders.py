@@ -78,15 +78,20 @@ class ScannedFolder:
         self.path = os.path.join(project.root, place)
         self._project = project
         self._place = place
+        self._inside: dict[str, dict[str, bool]] = {}
+        for path in project.files:
+            if path.startswith(f"{place}/"):
+                self._note(path.removeprefix(f"{place}/"))
 
     def names(self, inside: str = "") -> tuple[tuple[str, bool], ...]:
-        start = f"{self._place}/{inside}/" if inside else f"{self._place}/"
-        found = {}
-        for path in self._project.files:
-            if path.startswith(start):
-                name, deeper, _ = path.removeprefix(start).partition("/")
-                found[name] = bool(deeper)
-        return tuple(sorted(found.items()))
+        return tuple(sorted(self._inside.get(inside, {}).items()))
+
+    def _note(self, path: str) -> None:
+        is_directory = False
+        while path:
+            path, _, name = path.rpartition("/")
+            self._inside.setdefault(path, {})[name] = is_directory
+            is_directory = True
 
     def read(self, name: str, limit: int) -> bytes:
         data = self._project.files[f"{self._place}/{name}"].data
