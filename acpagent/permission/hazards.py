@@ -43,7 +43,7 @@ _BY_REASON: Mapping[str, str] = {
     ),
     "it ends other programs": "kill killall pkill xkill skill killall5 fuser",
     "it runs what is not told": (
-        "eval source . exec trap alias unalias enable hash shopt complete compgen bind fc history logout "
+        "eval source . exec getopts trap alias unalias enable hash shopt complete compgen bind fc history logout "
         "setsid disown script expect screen tmux dtach zellij abduco byobu parallel sem entr watchman "
         "watchexec nodemon inotifywait fswatch chronic ts vipe vidir pee run-parts start-stop-daemon daemonize "
         "supervisord supervisorctl pm2 forever foreman overmind honcho concurrently strace ltrace gdb lldb valgrind "

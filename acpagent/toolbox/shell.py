@@ -12,6 +12,7 @@ from acpagent.core.blocks import Text
 from acpagent.core.jobs import NotStarted
 from acpagent.core.process import Result
 from acpagent.core.scope import Cancelled
+from acpagent.core.shells import shell
 from acpagent.core.toolcalls import Content, Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox import terminal
 from acpagent.toolbox.arguments import FLAG, STRING, Schema, closed, described
@@ -22,7 +23,6 @@ COMMAND_CHARACTERS = 120
 SHOWN_BYTES = 16_384  # of a command that is asked about
 FACT_CHARACTERS = 2000
 STATUS_BYTES = 100  # kept free for the last line, which says how the command ended
-_SHELLS = ("/bin/bash", "/bin/sh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,6 @@ def _run_here(argv: list[str], seconds: float, room: int, ctx: ToolContext) -> R
         pass
     excerpt = ctx.live.excerpt(room)
     return Ran(result, excerpt, excerpt.left_out > 0)
-
-
-def shell() -> str:
-    """The shell that runs commands."""
-    return next((path for path in _SHELLS if os.access(path, os.X_OK)), _SHELLS[-1])
 
 
 def environment(ctx: ToolContext) -> dict[str, str]:

@@ -118,13 +118,14 @@ def test_another_shell_is_a_doubt(monkeypatch):
 
 
 def test_redirections():
-    script = read("a <b >c 2>>d >|e &>f 2>&1 <&4 <<<h")
+    script = read("a <b >c 2>>d >|e &>f 2>&1 <&4")
     [command] = script.commands
     assert script.doubts == ()
     assert [(each.operator, each.fd, each.target and each.target.text) for each in command.redirects] == [
         ("<", None, "b"), (">", None, "c"), (">>", 2, "d"), (">|", None, "e"), ("&>", None, "f"),
-        (">&", 2, "1"), ("<&", None, "4"), ("<<<", None, None),
+        (">&", 2, "1"), ("<&", None, "4"),
     ]  # fmt: skip
+    assert read("a <<<h").commands[0].redirects == (Redirect("<<<", None, None),)
     assert read("a >&-").commands[0].redirects == (Redirect(">&-", None, None),)
     assert read("> x").commands[0].redirects == (Redirect(">", None, Word("x", True, lead="x")),)
 
@@ -165,7 +166,8 @@ class TestWithBash:
 
     @staticmethod
     def really(line):
-        ran = subprocess.run([BASH, "-c", line], capture_output=True, check=True, timeout=10, env={"LC_ALL": "C.UTF-8"})
+ 
+                  ran = subprocess.run([BASH, "-c", line], capture_output=True, check=True, timeout=10, env={"LC_ALL": "C.UTF-8"})
         return tuple(ran.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1])
 
     @pytest.mark.parametrize(
@@ -176,7 +178,8 @@ class TestWithBash:
             "\"a\\b\" \"a\\\\b\" \"\\`\" \"\\\"\"", "'' \"\" $''", "a#b '#' \\#", "{} {a} a}b x{ }", "a=b =c d=",
             "\"a\nb\"",
             "\"a\\\nb\"",
-            "é 日本 $'\\U0001F600'", "- -- -a", "%s %d \\%", "'*' \"?\" \\[a]", "\"$\" '$(' \\`", "'a'\\''b'", "a \\\n b",
+            "é 日本 $'\\U0001F600'", "- -- -a", "%s %d \\%", "'*' \"?\" \\[a]", "\"$\" '$(' \\`", "'a'\\''b'",
+            "a \\\n b",
             "^ @ + , . : / _", "\"!\" '!'", "'~' \\~ a~", "if then in",
         ],
     )  # fmt: skip

@@ -12,7 +12,7 @@ from importlib import metadata
 
 from acpagent.cli import command
 from acpagent.cli.checks.finding import Case, Finding, fail, ok, warn
-from acpagent.toolbox.shell import shell
+from acpagent.core.shells import shell
 from acpagent.version import __version__
 from acpagent.wire import schema
 
