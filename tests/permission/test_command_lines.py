@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.permission.world import ALL, DIRECTORY, KEPT, ONCE, World, judge
 
@@ -266,3 +268,28 @@ def test_a_directory_outside_that_was_granted_is_for_commands_too(world):
 )
 def test_the_words_of_a_single_static_command(world, line, argv):
     assert judge(world, world.gate(ask=("Bash",)), "execute", line).argv == argv
+
+
+PIECES = st.sampled_from([
+    "rm -rf x", "ls", "cat .env", "$X", "$(id)", "`id`", "'", '"', "\\", "\n", ";", "&&", "|", ">", "<", "*", "~",
+    "{a,b}", "A=1", "\0", "\ud800", "é", "(", ")", "npm test", "git -c x", "../out", " ",
+])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory):
+    return World(tmp_path_factory.mktemp("any").resolve())
+
+
+@given(text=st.lists(PIECES, max_size=8).map("".join))
+def test_every_text_is_judged(lasting, text):
+    world = lasting
+    written = {"deny": ("Bash(rm -rf:*)", "Read(.env)"), "ask": ("Bash(git * x)",), "allow": ("Bash(npm test:*)",)}
+    strict = [judge(world, world.gate(approval, **written), "execute", text) for approval in ("ask", "auto", "yolo")]
+    order = ["allow", "ask", "deny"]
+    ranks = [order.index(verdict.action) for verdict in strict]
+    assert ranks == sorted(ranks, reverse=True)  # what is allowed in one approval is so in the freer ones
+    if "session" in strict[0].choices:
+        gate = world.gate(**written)
+        gate.grant_session(strict[0].rule)
+        assert judge(world, gate, "execute", text).action == "allow"
