@@ -166,8 +166,8 @@ class TestWithBash:
 
     @staticmethod
     def really(line):
- 
-                  ran = subprocess.run([BASH, "-c", line], capture_output=True, check=True, timeout=10, env={"LC_ALL": "C.UTF-8"})
+        environment = {"LC_ALL": "C.UTF-8"}
+        ran = subprocess.run([BASH, "-c", line], capture_output=True, check=True, timeout=10, env=environment)
         return tuple(ran.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1])
 
     @pytest.mark.parametrize(
