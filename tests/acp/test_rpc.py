@@ -207,7 +207,7 @@ MALFORMED: list[Any] = [
     {"outcome": {**SELECTED, "optionId": "Once"}},
     {"outcome": {**SELECTED, "optionId": ["once"]}},
     {"outcome": {**SELECTED, "optionId": {"once": 1}}},
-    {"outcome": {**SELECTED, "optionId": "repo"}},
+    {"outcome": {**SELECTED, "optionId": "repository"}},
     {"outcome": {**SELECTED, "optionId": "zzz"}},
     {"outcome": {"outcome": "chosen", "optionId": "once"}},
     {"outcome": {"outcome": ["selected"], "optionId": "once"}},
