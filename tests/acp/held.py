@@ -20,6 +20,7 @@ class HeldFile:
         self.path = path
         self.text = text
         self._holds = 0
+        self._read, self._go_on = threading.Event(), threading.Event()
         path.write_text(text)
 
     def hold(self) -> None:

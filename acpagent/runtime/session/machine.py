@@ -115,7 +115,8 @@ class Record:
         """What `active` will be once the work that ended so is concluded."""
         work = self.work
         if isinstance(work, Rebuild) and not work.abandoned and isinstance(outcome, Rebuilt):
-            return self.fit({**self.active, **({} if outcome.axes_fault else work.axes)})
+            instead = {"model": outcome.gone[1]} if outcome.gone else {}
+            return self.fit({**self.active, **({} if outcome.axes_fault else work.axes), **instead})
         return self.active
 
     def drop_settled(self) -> None:
@@ -490,7 +491,9 @@ class SessionMachine(StateMachine):
         ):
             if fault is not None and not replies:
                 self.effects.append(Report(code, {"cause": fault.message}))
-        if work.axes:
+        if outcome.gone:
+            self.effects.append(Report("model_gone", dict(zip(("model", "instead"), outcome.gone, strict=True))))
+        if work.axes or outcome.gone:
             # The snapshot is taken when the effect runs, after `work` is gone: it shows what is active now.
             self.effects.append(Effect.CONTROLS)
         self._release(work)

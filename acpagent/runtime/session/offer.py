@@ -23,10 +23,14 @@ class Offer:
     efforts: Callable[[str], tuple[str, ...]]
     find_model: Callable[[str], str | None]
 
+    def is_gone(self, model: str) -> bool:
+        """Whether a model is not configured, or no longer."""
+        return model not in [choice.id for choice in self.models()]
+
     def controls(self, values: Mapping[str, str]) -> Controls:
         """The snapshot that clients see. A model in use that is no longer configured stays listed (CONF-02)."""
         models, model = self.models(), values["model"]
-        if model not in [choice.id for choice in models]:
+        if self.is_gone(model):
             models = (*models, ModelChoice(model, model.partition("/")[0]))
         shown = {name: value for name, value in values.items() if name != SOURCES}
         return Controls(shown, models, self.efforts(model))

@@ -35,17 +35,27 @@ class Rebuilder:
                 loadout, reload_fault = self._build(axes, fresh=True)
         if loadout is None:
             return Rebuilt(axes_fault, reload_fault)
+        gone = None if loadout.model == axes["model"] else (axes["model"], loadout.model)
         axes = self.services.offer.fit({**axes, "model": loadout.model})
         lost = self._store(axes)
         if lost is not None:
             loadout.provider.close()
             return Rebuilt(lost if rebuild.axes else None, lost if rebuild.reload else None)
-        return Rebuilt(axes_fault, reload_fault, lambda: self._swap(loadout, axes), lambda: self._discard(loadout))
+        return Rebuilt(
+            axes_fault, reload_fault, lambda: self._swap(loadout, axes), lambda: self._discard(loadout), gone
+        )
 
     def _build(self, axes: Mapping[str, str], fresh: bool) -> tuple[Loadout | None, Fault | None]:
+        """A reload that finds the model in use no longer configured takes the usual one, as opening the session
+        would."""
+        services = self.services
         try:
-            return self.services.build_loadout(axes, Needs(self.asks, fresh)), None
+            return services.build_loadout(axes, Needs(self.asks, fresh)), None
         except Fault as fault:
+            instead = services.defaults["model"]
+            used = axes["model"] == self.active["model"]
+            if fresh and used and instead and services.offer.is_gone(axes["model"]):
+                return self._build({**axes, "model": instead}, fresh=False)
             return None, fault
 
     def _store(self, axes: Mapping[str, str]) -> Fault | None:

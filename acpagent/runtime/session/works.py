@@ -109,12 +109,14 @@ class Rebuild:
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
     """`install` swaps the loadout in, `discard` lets it go where the rebuild was abandoned; None when nothing was
-    built. Both run under the session lock and never fail. Each fault is None where its part succeeded."""
+    built. Both run under the session lock and never fail. Each fault is None where its part succeeded. `gone`: the
+    model in use, if a reload found it no longer configured, and the one that is used instead."""
 
     axes_fault: Fault | None = None
     reload_fault: Fault | None = None
     install: Callable[[], None] | None = None
     discard: Callable[[], None] | None = None
+    gone: tuple[str, str] | None = None
 
 
 @dataclass(eq=False, slots=True)
