@@ -26,6 +26,7 @@ class Transcript:
         self.responses: dict[Hashable, int] = {}  # id to the index in `messages` of its first answer
         self._events: list[str] = []
         self._methods: dict[Hashable, list[str]] = {}  # of our requests, by id
+        self._variants = False  # we asked for what only those get who ask
         self._rest = {">": b"", "<": b""}
 
     def sent(self, data: bytes) -> None:
@@ -33,6 +34,7 @@ class Transcript:
             message = _object(line)
             if message is not None and isinstance(message.get("method"), str) and "id" in message:
                 self._methods.setdefault(id_key(message["id"]), []).append(message["method"])
+                self._variants = self._variants or (message["method"] == "initialize" and _asks_for_surfaces(message))
 
     def received(self, data: bytes) -> None:
         for line in self._whole_lines("<", data):
@@ -80,7 +82,7 @@ class Transcript:
         faults: list[str] = []
         for method in self._asked(message):
             # Ids may be used again: right is what is right for one of the requests that had it.
-            faults = list(map(str, check_message(bundle(), "agent", message, method)))
+            faults = list(map(str, check_message(bundle(), "agent", message, method, self._variants)))
             if not faults:
                 break
         return faults
@@ -100,6 +102,16 @@ class Transcript:
             for key, count in answers.items()
             if count > asked.get(key, 0)
         ]
+
+
+def _asks_for_surfaces(message: Message) -> bool:
+    """Whether a client says that it shows by itself what plugins publish."""
+    params = message.get("params")
+    if not isinstance(params, dict):
+        return False
+    capabilities = params.get("clientCapabilities")
+    places = [params, capabilities if isinstance(capabilities, dict) else {}]
+    return any('"extensionSurface": {"supported": true' in json.dumps(place.get("_meta")) for place in places)
 
 
 def _object(line: bytes) -> Message | None:

@@ -63,4 +63,13 @@ def _sessions() -> list[str]:
     return [row.id for row in sessions.page(Store(path), size=_SESSIONS)[0]]
 
 
-_WORDS: dict[str, Callable[[], list[str]]] = {"models": _models, "sessions": _sessions}
+def _plugins() -> list[str]:
+    from acpagent.extensions import plugins
+
+    try:
+        return list(plugins.read_records(locate.home()))
+    except plugins.PluginError:
+        return []
+
+
+_WORDS: dict[str, Callable[[], list[str]]] = {"models": _models, "sessions": _sessions, "plugins": _plugins}

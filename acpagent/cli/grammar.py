@@ -13,7 +13,7 @@ from acpagent.cli.main import COMMANDS
 from acpagent.config import work_modes
 
 # What a value is by its name in the usage, where no choices are listed: words that only this machine knows.
-_KINDS = {"DIR": "folders", "FILE": "files", "ID": "sessions"}
+_KINDS = {"DIR": "folders", "FILE": "files", "ID": "sessions", "PLUGIN": "plugins"}
 _HELP = re.compile(r"^  (--[a-z-]+)(?: ([A-Z]+))? {2,}(.+)$", re.MULTILINE)
 
 

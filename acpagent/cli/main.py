@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("acpagent.cli.run", "run one prompt in this folder and print what happens"),
     "sessions": ("acpagent.cli.sessions", "list, show, export or delete stored sessions"),
     "trust": ("acpagent.cli.trust", "show, approve or revoke what a project brings that can run"),
+    "plugin": ("acpagent.cli.plugin", "install, list, check or remove plugins"),
     "demo": ("acpagent.cli.demo", "watch a shipped script at work; needs no key and no network"),
     "doctor": ("acpagent.cli.doctor", "see what works and what does not; pack a bug report"),
     "completion": ("acpagent.cli.completion", "print a script that completes these words in a shell"),

@@ -105,7 +105,9 @@ def _bash_value(value: Value) -> str:
 
 def _asked(kind: str) -> str:
     """The command that prints what only this machine knows."""
-    return f"$(acpagent completion bash --words {kind} 2>/dev/null)" if kind in ("models", "sessions") else ""
+    return (
+        f"$(acpagent completion bash --words {kind} 2>/dev/null)" if kind in ("models", "sessions", "plugins") else ""
+    )
 
 
 def _bash_places(commands: Sequence[Command]) -> Iterator[str]:

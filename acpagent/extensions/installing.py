@@ -61,8 +61,7 @@ def staged(home: str, source: str, link: bool = False) -> Iterator[Staged]:
         path = os.path.realpath(source)
         yield Staged(path, path, True, manifest.read(path))
         return
-    target = plugins.folder(home)
-    os.makedirs(target, mode=0o700, exist_ok=True)  # beside its place, so that it gets there in one step
+    target = plugins.make_folder(home)  # beside its place, so that it gets there in one step
     try:
         with tempfile.TemporaryDirectory(prefix=_STAGING, dir=target, ignore_cleanup_errors=True) as scratch:
             origin = _cloned(source, os.path.join(scratch, "clone")) if _is_url(source) else _directory(source)

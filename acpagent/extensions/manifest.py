@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 5.0
 FOLDERS = ("skills", "commands", "prompts")
 FILES = ("hooks", "mcpServers")
 KINDS = (*FOLDERS, *FILES)
-_MAX_BYTES = 256 * 1024
+_MAX_BYTES = 1 << 20
 _NOTHING: Mapping[str, Any] = MappingProxyType({"type": "object", "properties": {}})
 
 

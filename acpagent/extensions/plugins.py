@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from acpagent.core import files
+from acpagent.core import bounds, files
 from acpagent.extensions import manifest
 from acpagent.extensions.manifest import Manifest, ManifestError
 from acpagent.extensions.problems import Problem
@@ -23,6 +23,13 @@ _MAX_BYTES = 1 << 20
 
 class PluginError(Exception):
     """What was asked for cannot be; the text says what to do instead."""
+
+
+class UnknownPlugin(PluginError):
+    """There is none of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no plugin {bounds.printable(name)}; `acpagent plugin list` shows what there is")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,7 @@ def find(home: str, name: str) -> Installed:
     """The plugin of that name. Raises `PluginError`."""
     record = read_records(home).get(name)
     if record is None:
-        raise PluginError(f"there is no plugin {name}; `acpagent plugin list` shows what there is")
+        raise UnknownPlugin(name)
     return _look(home, record)
 
 
@@ -101,7 +108,7 @@ def set_enabled(home: str, name: str, use: bool) -> bool:
     OSError."""
     with changing(home) as records:
         if name not in records:
-            raise PluginError(f"there is no plugin {name}; `acpagent plugin list` shows what there is")
+            raise UnknownPlugin(name)
         changed = records[name].enabled is not use
         records[name] = replace(records[name], enabled=use)
     return changed
@@ -112,7 +119,7 @@ def remove(home: str, name: str) -> None:
     OSError."""
     with changing(home) as records:
         if records.pop(name, None) is None:
-            raise PluginError(f"there is no plugin {name}; `acpagent plugin list` shows what there is")
+            raise UnknownPlugin(name)
     discard(folder(home, name))
 
 
@@ -124,11 +131,18 @@ def discard(path: str) -> None:
         shutil.rmtree(path)
 
 
+def make_folder(home: str) -> str:
+    """Where packages lie, made for the person alone. Raises OSError."""
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    os.makedirs(folder(home), mode=0o700, exist_ok=True)
+    return folder(home)
+
+
 @contextmanager
 def changing(home: str) -> Iterator[dict[str, Record]]:
     """The records, to be changed: written back if nothing is raised. One process at a time. Raises `PluginError`,
     OSError."""
-    os.makedirs(folder(home), mode=0o700, exist_ok=True)
+    make_folder(home)
     handle = os.open(folder(home), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
