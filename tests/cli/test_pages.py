@@ -20,7 +20,7 @@ from acpagent.wire.schema import load
 from tests.conftest import Home
 from tests.repository.sources import ROOT
 
-NAMES = ("architecture", "client", "configuration", "editors", "modes", "providers", "tools")
+NAMES = ("architecture", "client", "configuration", "editors", "modes", "plugins", "providers", "tools")
 PAGES = ["README.md", *(f"docs/{name}.md" for name in NAMES)]
 AGENT = '["acpagent", "acp"]'
 
