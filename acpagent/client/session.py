@@ -113,9 +113,8 @@ class Session:
 
     def set_mode(self, mode: str, timeout: float | None = 60.0) -> None:
         """Choose one of `controls.modes` by its id; also while a prompt runs. Raises `AgentFault`, `TimeoutError`."""
-        self.connection.call("session/set_mode", {"sessionId": self.id, "modeId": mode}, timeout)
-        with self.changed:
-            self.controls.mode = mode
+        params = {"sessionId": self.id, "modeId": mode}
+        self.connection.call("session/set_mode", params, timeout, lambda answer: self._took_mode(mode, answer))
 
     def set_option(self, option: str, value: str | bool, timeout: float | None = 60.0) -> list[dict[str, Any]]:
         """Set one of `controls.options` by its id, and return all of them as they are then; also while a prompt runs.
@@ -154,6 +153,16 @@ class Session:
         if method is None:
             raise AgentFault(METHOD_NOT_FOUND, f"this agent does not offer {name}")
         return self.connection.call(method, {"sessionId": self.id, **params}, timeout)
+
+    def _took_mode(self, mode: str, answer: Answer) -> None:
+        """The answer says it, unless an agent tells for itself which mode another name of it means."""
+        with self.changed:
+            if (
+                answer.error is None
+                and not answer.lost
+                and mode in [offered.get("id") for offered in self.controls.modes]
+            ):
+                self.controls.mode = mode
 
     def _read_controls(self, answer: Answer) -> None:
         if isinstance(answer.result, dict):

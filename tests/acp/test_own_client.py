@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from acpagent import Client
+from acpagent.client.faults import AgentFault
 from acpagent.client.files import Files
 from acpagent.client.permission import PermissionRequest
 from acpagent.client.updates import MessageChunk, ToolUpdate
@@ -198,6 +199,57 @@ def test_twenty_sessions_at_once(launch, workspace: Path) -> None:
         with ThreadPoolExecutor(20) as pool:
             told = list(pool.map(talk, sessions))
     assert told == [("end_turn", "tick " * 200)] * 20
+
+
+def test_controls_are_set_and_follow_what_the_agent_says(launch, workspace: Path) -> None:
+    with launch() as client:
+        session = client.open(workspace)
+        controls = session.controls
+        assert (controls.mode, [mode["id"] for mode in controls.modes]) == ("normal", ["normal", "plan", "goal"])
+        assert [option["id"] for option in controls.options] == ["mode", "model", "work_mode", "tool_approval"]
+        session.set_mode("planning")  # an older name of it
+        assert (controls.mode, controls.value("mode")) == ("plan", "plan")
+        listed = session.set_option("mode", "normal")
+        assert listed == controls.options
+        assert (controls.mode, controls.value("mode")) == ("normal", "normal")
+        with pytest.raises(AgentFault) as caught:
+            session.set_option("tool_approval", True)
+        assert caught.value.code == -32602
+        session.set_option("tool_approval", "yolo")
+        turn = session.prompt("be polite")  # nobody is asked
+        assert turn.wait(15) == "end_turn"
+        session.close()
+        again = client.load(session.id, workspace)
+        assert again.controls.value("tool_approval") == "yolo"
+
+
+def test_steer_and_reload_beside_a_prompt(launch, workspace: Path) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def decide(request: PermissionRequest) -> str:
+        asked.set()
+        assert go_on.wait(10)
+        return "once"
+
+    with launch(permission=decide) as client:
+        session = client.open(workspace)
+        assert session.reload() is False
+        with pytest.raises(AgentFault) as caught:
+            session.steer("use email")
+        assert caught.value.code == -32600
+        turn = session.prompt("be polite")
+        assert asked.wait(10)
+        session.steer("use email")
+        session.steer(["and see", {"type": "resource_link", "uri": "file:///x", "name": "x"}])
+        assert session.reload() is True
+        session.set_option("work_mode", "economy")
+        go_on.set()
+        assert turn.wait(15) == "end_turn"
+        assert session.controls.value("work_mode") == "economy"
+        session.close()
+        again = client.load(session.id, workspace)
+        said = [update.text for update in again.replayed if isinstance(update, MessageChunk) and update.role == "user"]
+        assert said[:3] == ["be polite", "use email", "and see"]
 
 
 def test_the_console_script_is_an_agent(home: Home, workspace: Path) -> None:
