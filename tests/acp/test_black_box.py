@@ -23,7 +23,7 @@ from tests.model_server import Raw, Request
 
 ODD = "日本語 🧪\u2028é\u2029\x85 end"
 ENDLESS = {"repeat": {"times": 1_000_000, "text": "word ", "every": 0.001}}
-SLEEP = calls("bash", command="sleep 300 & sleep 300")
+SLEEP = calls("bash", command="touch made; sleep 300 & sleep 300")
 EDIT = calls("edit_file", path="file.txt", old="one", new="uno")
 PRINTS = r"printf 'raw\n' >&1; printf err >&2; read x; echo [$?]"
 SCRIPT: dict[str, Any] = {
