@@ -1,0 +1,91 @@
+"""Programs come and go: nothing stays of them, whoever ends first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from acpagent.core.scope import Scope
+from tests.descendants import new_mark, survivors
+from tests.extensions.sidecars import Troupe, example, package
+from tests.repository.sources import ROOT
+
+# A process that has the example at work, says so, and waits.
+ALONE = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+from acpagent.core.scope import Scope
+from tests.extensions.sidecars import Troupe, example
+host = Troupe(example()).host
+host.start()
+print(host.run_action("tally:setup", "x", Scope()), flush=True)
+threading.Event().wait()
+"""
+
+
+def descriptors() -> int:
+    return len(os.listdir("/dev/fd"))
+
+
+def test_twenty_sessions_leave_nothing() -> None:
+    with Troupe(example()):
+        pass  # what is imported and built at first use stays
+    threads, handles = threading.active_count(), descriptors()
+    troupes = [Troupe(example()) for _ in range(20)]
+    for troupe in troupes:
+        troupe.host.start()
+        troupe.host.open()
+    for troupe in troupes:
+        assert troupe.host.run_action("tally:setup", "x", Scope())
+        troupe.screen.surface("card")
+    assert threading.active_count() > threads + 60
+    ends = [threading.Thread(target=troupe.host.close, args=(time.monotonic() + 10,)) for troupe in troupes]
+    for end in ends:
+        end.start()
+    for end in ends:
+        end.join()
+    assert all(health.state == "stopped" for troupe in troupes for health in troupe.host.health)
+    assert (threading.active_count(), descriptors()) == (threads, handles)
+
+
+def test_two_sessions_have_a_program_each() -> None:
+    with Troupe(example()) as one, Troupe(example()) as other:
+        one.host.run_action("tally:setup", "sudo", Scope())
+        assert one.intercept(tool="bash", arguments={"command": "sudo"}).blocked
+        assert not other.intercept(tool="bash", arguments={"command": "sudo"}).blocked
+
+
+def test_a_killed_agent_leaves_none_that_reads() -> None:
+    mark = new_mark()
+    agent = subprocess.Popen(
+        [sys.executable, "-c", ALONE, str(ROOT)], env={**os.environ, **mark}, stdout=subprocess.PIPE, text=True
+    )
+    assert agent.stdout is not None
+    with agent.stdout:
+        assert agent.stdout.readline() == "Calls with 'x' are kept away.\n"
+        agent.send_signal(signal.SIGKILL)
+        agent.wait(10)
+    assert not survivors(mark, 5)
+
+
+def test_the_next_generation_begins_beside_the_last(tmp_path: Path) -> None:
+    """As a reload does it: the new ones first, then the old ones go."""
+    program = """
+    told = greet()
+    while True:
+        message = read()
+        if message.get("method") == "ui/action":
+            send(id=message["id"], result={"message": str(told["session"]["generation"])})
+    """
+    plugin = package(tmp_path, program, actions=[{"id": "go", "label": "Go"}])
+    with Troupe(plugin, generation=1) as old:
+        assert old.host.run_action("probe:go", "", Scope()) == "1"
+        with Troupe(plugin, generation=2) as new:
+            assert new.host.run_action("probe:go", "", Scope()) == "2"
+            assert old.host.close(time.monotonic() + 4)
+            assert new.host.run_action("probe:go", "", Scope()) == "2"
