@@ -266,7 +266,7 @@ def test_context_goes_behind_the_persons_words_and_never_into_the_system_prompt(
         it.one.prompt(session, "#hi")
         heard = it.one.heard()
         assert heard.startswith(
-            'hi\n\n<hook-context event="SessionStart">\nfrom a file\n</hook-context>\n\n<hook-context'
+            '#hi\n\n<hook-context event="SessionStart">\nfrom a file\n</hook-context>\n\n<hook-context'
         )
         it.one.prompt(session, "#hi")
         assert "SessionStart" not in it.one.heard()
