@@ -16,23 +16,31 @@ from acpagent.config.settings import NO_EFFORT, ModelSettings, ProviderSettings,
 from acpagent.core import process
 from acpagent.core.events import ModelChoice
 from acpagent.core.faults import OurFault, TheirFault
+from acpagent.core.model import ToolSpec
 from acpagent.core.paths import Roots
-from acpagent.extensions import hookfiles
+from acpagent.extensions import discovery, plugins, trust
+from acpagent.extensions.discovery import Extensions
+from acpagent.extensions.problems import Problem
+from acpagent.mcp_client import private, spec
+from acpagent.mcp_client.faults import SpecError
+from acpagent.mcp_client.spec import ServerSpec
 from acpagent.permission import rules
 from acpagent.permission.gate import Gate
 from acpagent.permission.grants import Repositories
 from acpagent.permission.rules import Rules
 from acpagent.providers import base
 from acpagent.runtime.commands.table import CommandTable
-from acpagent.runtime.session import loadout
+from acpagent.runtime.session import model_commands
+from acpagent.runtime.session.equipment import Found
 from acpagent.runtime.session.instructions import SYSTEM_PROMPT
-from acpagent.runtime.session.loadout import Loadout, Needs
+from acpagent.runtime.session.loadout import SOURCES, Loadout, Needs
 from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.session.services import Limits, Observer, Services
 from acpagent.runtime.session.work_mode import WORK_MODES, WorkMode
 from acpagent.store import grants
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
+from acpagent.store.trust import Approvals
 from acpagent.toolbox import sources
 from acpagent.toolbox.registry import Registry, builtin_tools
 from acpagent.wire import codes
@@ -71,10 +79,14 @@ class Assembly:
         self._sent: dict[str, Secret | None] = {}  # the key that each provider got last
         store = Store(locate.store_file(home))
         self._repositories = Repositories(_Granted(store))
+        self._approvals = Approvals(store)
         self.services = Services(
             store=store,
             leases=Leases(store, home),
+            home=home,
+            approvals=self._approvals,
             build_loadout=self._build_loadout,
+            find=self._find,
             offer=Offer(self._models, lambda model: self._settings.efforts(model), self._find_model),
             make_gate=self._make_gate,
             commands=CommandTable(),
@@ -146,9 +158,6 @@ class Assembly:
             return None
 
     def _build_loadout(self, axes: Mapping[str, str], needs: Needs) -> Loadout:
-        """Raises `Fault`; the settings read last stay in use where they cannot be read `fresh`."""
-        if needs.fresh:
-            self._refresh()
         if not self._settings.models:
             raise TheirFault(codes.AUTH_REQUIRED, _NO_MODEL)
         try:
@@ -175,16 +184,50 @@ class Assembly:
         every = builtin_tools(
             sees_images=provider.sees_images, allow_private=self._settings.fetch.allow_private, asks=needs.asks
         )
-        tools = Registry(mode.tools(every, sources.listed(axes[loadout.SOURCES]))).tools()
-        return loadout.assemble(
-            model.id,
-            provider,
-            tools,
-            SYSTEM_PROMPT + mode.block,
-            mode.delivers,
-            self._rules(),
-            hookfiles.of_home(self._home),
+        offers = needs.kit.servers.signature()  # before the tools: what comes between is found out later
+        listed = mode.tools([*every, *needs.kit.tools()], sources.listed(axes[SOURCES]))
+        tools = Registry(listed).tools()
+        specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in tools.values()]
+        return Loadout(
+            model=model.id,
+            provider=provider,
+            tools=tools,
+            system=provider.encode_system(SYSTEM_PROMPT + mode.block),
+            tool_list=provider.encode_tools(specs),
+            delivers=mode.delivers,
+            rules=self._rules(),
+            hooks=needs.kit.found.extensions.hooks,
+            commands=model_commands.of_kit(needs.kit),
+            context=needs.kit.context(tools),
+            offers=offers,
         )
+
+    def _find(self, cwd: str, named: tuple[ServerSpec, ...]) -> Found:
+        """What extends a session in a folder. Raises `Fault` where it cannot be told what is trusted."""
+        standing = trust.look(cwd, self._home, self._approvals)
+        installed, broken = plugins.enabled(self._home)
+        extensions = discovery.discover(self._home, standing, self._settings.skill_paths, installed)
+        servers, unfit = self._servers(named, extensions)
+        return Found(extensions, servers, installed, (*broken, *extensions.problems, *unfit))
+
+    def _servers(
+        self, named: tuple[ServerSpec, ...], extensions: Extensions
+    ) -> tuple[tuple[ServerSpec, ...], tuple[Problem, ...]]:
+        """The servers, of two with one name first the client's, then the person's, then the project's and plugins'."""
+        lookup = {**os.environ, **private.secrets_file(self._home).read()}
+        found, problems = list(named), list[Problem]()
+        for settled in self._settings.mcp_servers.values():
+            try:
+                found.append(spec.of_settings(settled, lookup))
+            except SpecError as error:
+                where = locate.config_file(self._home)
+                problems.append(Problem("server", where, None, str(error), f"correct mcp_servers.{settled.name}"))
+        for entry in extensions.servers:
+            try:
+                found.append(spec.expanded(spec.read(entry.written, entry.source), lookup))
+            except SpecError as error:
+                problems.append(Problem("server", entry.file, entry.line, str(error), "correct it, or take it out"))
+        return spec.merged(found), tuple(problems)
 
     def _make_gate(self, roots: Roots) -> Gate:
         """Raises `Fault` if what was granted cannot be read."""
@@ -249,7 +292,7 @@ def _defaults(configured: Settings, flags: Flags) -> dict[str, str]:
         "model": model,
         "effort": NO_EFFORT,
         "work_mode": flags.profile or configured.profile,
-        loadout.SOURCES: "",
+        SOURCES: "",
         "mode": "normal",
         "tool_approval": configured.tool_approval,
     }

@@ -27,6 +27,8 @@ _ANYTHING: tuple[Effect, ...] = (Effect("network"),)
 class SidecarTool:
     """One tool of one program, which checks the arguments itself."""
 
+    checks_arguments = True
+
     def __init__(self, sidecar: Sidecar, spec: ToolSpec) -> None:
         self._sidecar = sidecar
         self._spec = spec

@@ -230,7 +230,7 @@ class Pool:
 
     def _sign(self) -> object:
         """Under the lock."""
-        return tuple((server.slug, server.offers.tools, server.offers.prompts) for server in self._servers.values())
+        return _signature(self._servers.values())
 
     def _note(self, server: Server) -> None:
         """A server's state or offers changed."""
@@ -262,8 +262,20 @@ class Plan:
         return [name for name, server in self.servers.items() if server.state == "starting"]
 
     def tools(self) -> list[Tool]:
-        """The tools that there will be."""
+        """The tools that there are by now."""
         return _tools(list(self.servers.values()))
+
+    def prompts(self) -> list[PromptCommand]:
+        """The prompts that there are by now, as commands."""
+        return [command for server in self.servers.values() for command in prompts.commands(server)]
+
+    def signature(self) -> object:
+        """Equal for equal offers: what tells whether a loadout that was built with them is out of date."""
+        return _signature(self.servers.values())
+
+
+def _signature(servers: Iterable[Server]) -> object:
+    return tuple((server.slug, server.offers.tools, server.offers.prompts) for server in servers)
 
 
 def _tools(servers: Iterable[Server]) -> list[Tool]:

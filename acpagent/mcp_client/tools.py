@@ -42,6 +42,8 @@ def tools(server: Server) -> list[Tool]:
 class ServerTool:
     """One tool of one server. Its schema is the server's own, which checks the arguments itself."""
 
+    checks_arguments = True
+
     def __init__(self, server: Server, offer: ToolOffer, name: str) -> None:
         self._server = server
         self._offer = offer
@@ -77,6 +79,7 @@ class ReadResource:
     """What a server has to read. Without an address it tells what there is."""
 
     reads_only = True
+    checks_arguments = True
     kind: Kind = "fetch"
     schema: Mapping[str, Any] = {
         "type": "object",

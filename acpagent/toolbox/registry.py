@@ -44,14 +44,16 @@ _ASKING: Mapping[str, tuple[Tool, ...]] = {"form": (AskUser(),), "choice": (Ask(
 
 
 class Registry:
-    """Tools by name; frozen once made. What it hands out checks its arguments before the tool sees them."""
+    """Tools by name; frozen once made. What it hands out checks its arguments before the tool sees them, unless the
+    tool says that it `checks_arguments` itself: the schemas of servers and plugins are theirs."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if tool.name in self._tools:
                 raise ValueError(f"two tools are named {tool.name}")
-            self._tools[tool.name] = _Checked(tool)
+            checks_itself = getattr(tool, "checks_arguments", False) is True
+            self._tools[tool.name] = tool if checks_itself else _Checked(tool)
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told, always in the same order: the request's prefix must not change."""

@@ -12,10 +12,14 @@ from acpagent.toolbox.arguments import Schema, closed
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A group of tools, and in a few words what it is good for."""
+    """A group of tools by their names, or by how their names begin; and in a few words what it is good for."""
 
     about: str
-    tools: tuple[str, ...]
+    tools: tuple[str, ...] = ()
+    prefix: str = ""
+
+    def has(self, tool: str) -> bool:
+        return tool in self.tools or (bool(self.prefix) and tool.startswith(self.prefix))
 
 
 # What a lean session begins with; it does without those that are not there.
@@ -31,16 +35,23 @@ SOURCES: dict[str, Source] = {
     "web": Source("pages from the web", ("web_fetch",)),
     "images": Source("look at images", ("view_image",)),
     "workflow": Source("a plan that the person sees", ("todo_write",)),
+    "skills": Source("instructions for tasks that come up often", ("use_skill",)),
+    "mcp": Source("what the MCP servers of this session offer", prefix="mcp__"),
+    "plugins": Source("what the plugins of this person offer", prefix="plugin__"),
 }
 
 
 def lean(tools: Iterable[Tool], connected: Collection[str]) -> list[Tool]:
     """Of all `tools` the core, those of the `connected` sources, and the one that connects more."""
     every = list(tools)
-    there = {tool.name for tool in every}
-    offered = {name: source for name, source in SOURCES.items() if not there.isdisjoint(source.tools)}
-    wanted = CORE.union(*(offered[name].tools for name in connected if name in offered))
+    offered = {name: found for name, source in SOURCES.items() if (found := _of(source, every))}
+    wanted = CORE.union(*(offered[name] for name in connected if name in offered))
     return [*(tool for tool in every if tool.name in wanted), ConnectToolSource(offered)]
+
+
+def _of(source: Source, every: Iterable[Tool]) -> tuple[str, ...]:
+    """The tools of a source that are there."""
+    return tuple(tool.name for tool in every if source.has(tool.name))
 
 
 def listed(connected: str) -> tuple[str, ...]:
@@ -62,14 +73,15 @@ class ConnectToolSource:
     converses = True
     kind: Kind = "other"
 
-    def __init__(self, sources: Mapping[str, Source]) -> None:
-        self._sources = sources
-        groups = "; ".join(f"{name}: {source.about} ({', '.join(source.tools)})" for name, source in sources.items())
+    def __init__(self, offered: Mapping[str, tuple[str, ...]]) -> None:
+        """`offered`: the tools of each source that has any."""
+        self._offered = offered
+        groups = "; ".join(f"{name}: {SOURCES[name].about} ({', '.join(tools)})" for name, tools in offered.items())
         self.description = (
             "Load more tools. They are there from the person's next prompt on, not in this one: go on with what you "
             f"have. Sources: {groups}."
         )
-        self.schema: Schema = closed({"source": {"type": "string", "enum": list(sources)}}, "source")
+        self.schema: Schema = closed({"source": {"type": "string", "enum": list(offered)}}, "source")
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         source = args["source"]
@@ -77,7 +89,7 @@ class ConnectToolSource:
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         source: str = proposal.detail
-        tools = ", ".join(self._sources[source].tools)
+        tools = ", ".join(self._offered[source])
         ctx.scope.check()
         if ctx.connect is None:
             raise ToolRefusal("Nothing can be connected here.")

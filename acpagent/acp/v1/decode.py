@@ -100,14 +100,17 @@ def resume_session(params: Any) -> OpenParams:
 
 
 def _open(kind: Literal["new", "load", "resume"], method: str, params: Any) -> OpenParams:
-    """A missing `mcpServers` is an empty one (RPC-15)."""
+    """A missing `mcpServers` is an empty one (RPC-15); its entries are judged where they are used, so that a bad one is
+    told of instead of left out."""
+    written: Any = ()
     if isinstance(params, dict):
-        params = {**params, "mcpServers": _servers(params.get("mcpServers"))}
+        written = _servers(params.get("mcpServers"))
+        params = {**params, "mcpServers": written}
     fields = clean(method, params)
     cwd = absolute("cwd", fields["cwd"])
     roots = fields.get("additionalDirectories") or []
     directories = tuple(absolute(f"additionalDirectories[{index}]", path) for index, path in enumerate(roots))
-    servers = tuple(fields.get("mcpServers") or ())
+    servers = tuple(written if isinstance(written, list) else fields.get("mcpServers") or ())
     return OpenParams(kind, fields.get("sessionId", ""), cwd, directories, servers)
 
 

@@ -83,7 +83,7 @@ def answer(sees_images: bool, abilities: ClientAbilities, login: TerminalLogin) 
         "agentCapabilities": {
             "loadSession": True,
             "promptCapabilities": {"image": sees_images, "audio": False, "embeddedContext": True},
-            "mcpCapabilities": {"http": False, "sse": False},
+            "mcpCapabilities": {"http": True, "sse": False},
             "sessionCapabilities": {
                 "list": {},
                 "resume": {},

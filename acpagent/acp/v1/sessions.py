@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.acp.v1 import options
 from acpagent.acp.v1.decode import ListParams, OpenParams
-from acpagent.acp.v1.log import log
 from acpagent.acp.v1.replies import Render, WireReply, nothing, unknown
 from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.registry import mint_id
@@ -31,8 +30,6 @@ def open_stored(methods: Methods, request_id: Any, params: OpenParams) -> None:
 
 
 def _open(methods: Methods, request_id: Any, session_id: str, params: OpenParams, render: Render) -> None:
-    if params.servers:
-        log("MCP servers were given and are ignored: this build does not connect to any")
     reply = WireReply(methods.connection, request_id, session_id, render)
     opening = Opening(params.kind, params.cwd, params.directories, params.servers, reply)
     methods.connection.in_work(request_id, lambda: _withdraw(methods, session_id, reply))

@@ -17,9 +17,11 @@ from acpagent.core.scope import Cancelled, Scope
 from acpagent.extensions import hookrun
 from acpagent.extensions.happening import Happening
 from acpagent.extensions.hookrun import Place
+from acpagent.mcp_client.spec import ServerSpec
+from acpagent.runtime.session.equipment import Equipment, Kit, Whereabouts
 from acpagent.runtime.session.keep import Keep
-from acpagent.runtime.session.loadout import AXES, SOURCES
-from acpagent.runtime.session.opening import Opener, check_directory, check_home, find_row, show
+from acpagent.runtime.session.loadout import AXES, OFFERS, SOURCES, Needs
+from acpagent.runtime.session.opening import Opener, check_directory, check_home, find_row, read_servers, show
 from acpagent.runtime.session.rebuild import Rebuilder
 from acpagent.runtime.session.services import Services
 from acpagent.runtime.session.session import Session
@@ -53,6 +55,8 @@ class SessionCrew:
         self._session = session
         self._services = services
         self.keep: Keep | None = None
+        self._equipment: Equipment | None = None
+        self._offers = 0
         self._runners: dict[type[Work], Callable[..., Outcome]] = {
             Opening: self._open,
             Turn: self._run_turn,
@@ -74,7 +78,7 @@ class SessionCrew:
         return self._services.offer.refusal(axis, value, axes)
 
     def commands(self) -> CommandsChanged:
-        return CommandsChanged(self._services.commands.listed())
+        return CommandsChanged((*self._services.commands.listed(), *self._keep().loadout.commands.listed()))
 
     def title(self) -> TitleChanged:
         row = self._keep().row
@@ -133,7 +137,7 @@ class SessionCrew:
         try:
             if not opening.first:
                 return self._open_again(opening)
-            opener = Opener(session.id, self._services, session.host, self._wake)
+            opener = Opener(session.id, self._services, session.host, self._wake, self._equip)
             past: list[Entry] = []
             if opening.kind == "new":
                 keep = opener.new(opening)
@@ -149,9 +153,39 @@ class SessionCrew:
             self._give_up()
             return Opened(Fault(codes.CANCELLED, "the session was closed"))
 
+    def _equip(self, cwd: str) -> Equipment:
+        services, session = self._services, self._session
+        where = Whereabouts(session.id, cwd, services.home, services.hidden_env)
+
+        def roots() -> tuple[str, ...]:
+            return tuple(self.keep.roots.all) if self.keep is not None else (cwd,)
+
+        self._equipment = Equipment(where, session.host, roots, self._catch_up)
+        return self._equipment
+
     def _give_up(self) -> None:
         if self.keep is None:
+            if self._equipment is not None:
+                self._equipment.close(time.monotonic() + TEARDOWN_SECONDS)
             self._release()
+
+    def rest(self) -> None:
+        """Work is done and answered: the outside may be told more, what was replaced is let go of, and what servers
+        offer by now is taken up."""
+        if self.keep is not None and self._session.is_open:
+            self.keep.equipment.open()
+            self.keep.equipment.tidy()
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Rebuild where servers offer other things than the loadout was built with; during a turn, behind it."""
+        session = self._session
+        with session.lock:
+            keep = self.keep
+            if keep is None or keep.loadout.offers == keep.equipment.kit.servers.signature():
+                return
+            self._offers += 1
+            session.configure(OFFERS, str(self._offers), _Unheard())
 
     def _install(self, keep: Keep, kind: str) -> None:
         self.keep = keep
@@ -165,19 +199,35 @@ class SessionCrew:
         self._session.host.emit(ControlsChanged(controls, announce=kind == "load"))
 
     def _open_again(self, opening: Opening) -> Opened:
-        """A live session takes the request's roots; what is stored is shown again if it was loaded."""
+        """A live session takes the request's servers and roots; what is stored is shown again if it was loaded."""
         keep = self._keep()
         check_home(keep.row, opening.cwd)
         check_directory(opening.cwd)
+        servers = read_servers(opening.servers)
+        kit = keep.equipment.prepare(self._services.find(keep.row.cwd, servers), anew=False)
+        try:
+            return self._opened_again(opening, kit, servers)
+        except BaseException:
+            keep.equipment.discard(kit)
+            raise
+
+    def _opened_again(self, opening: Opening, kit: Kit, servers: tuple[ServerSpec, ...]) -> Opened:
+        keep = self._keep()
+        assert opening.scope is not None
         if keep.writer.stored:  # else there is no past yet
             find_row(self._services, self._session.id)
             self._services.store.submit(sessions.set_directories(self._session.id, opening.directories))
             if opening.kind == "load":
-                assert opening.scope is not None
                 show(self._session.host, entries.read(self._services.store, self._session.id), opening.scope)
+        keep.equipment.wait(kit, opening.scope)
+        active = self._session.machine.record.active
+        loadout = self._services.build_loadout(active, Needs(self._session.host.asks, kit))
+        keep.equipment.tell_problems(kit.found)
         roots = Roots(keep.row.cwd, opening.directories)
 
         def install() -> None:
+            keep.take(loadout, kit)
+            keep.client_servers = servers
             keep.roots = keep.gate.roots = roots
             keep.writer.change(directories=opening.directories)
             self._show_controls(opening.kind)
@@ -187,7 +237,12 @@ class SessionCrew:
     def _run_turn(self, turn: Turn) -> TurnOutcome:
         session = self._session
         runner = TurnRunner(
-            self._services, self._keep(), session.host, lambda changed: session.adjust(changed, None), self._connect
+            self._services,
+            self._keep(),
+            session.host,
+            lambda changed: session.adjust(changed, None),
+            self._connect,
+            lambda: session.reload(_Unheard()),
         )
         return runner.run(turn)
 
@@ -212,6 +267,7 @@ class SessionCrew:
         try:
             if self.keep is not None:
                 self.keep.jobs.stop()
+                self.keep.equipment.end()
                 self.keep.loadout.provider.close()
                 if not teardown.erase:
                     self.keep.journal.commit(TEARDOWN_SECONDS)
@@ -222,6 +278,8 @@ class SessionCrew:
         except Fault as fault:
             return TornDown(fault)
         finally:
+            if self._equipment is not None:
+                self._equipment.close(deadline)
             if self.keep is not None:
                 self.keep.jobs.close(deadline)
             self._release()

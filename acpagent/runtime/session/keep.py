@@ -10,7 +10,9 @@ from typing import Any
 from acpagent.core.history import Entry, GoalSet, Tombstone
 from acpagent.core.jobs import Jobs
 from acpagent.core.paths import Roots
+from acpagent.mcp_client.spec import ServerSpec
 from acpagent.runtime.evidence.ledger import Ledger
+from acpagent.runtime.session.equipment import Equipment, Kit
 from acpagent.runtime.session.loadout import AXES, CONTROLS, Loadout
 from acpagent.runtime.session.services import SessionGate
 from acpagent.runtime.turn.conversation import Conversation
@@ -74,7 +76,8 @@ class RowWriter:
 @dataclass(slots=True)
 class Keep:
     """Made by the opening. Touched by the session worker alone, except `loadout`, `controls` and the goal, which
-    change under the session lock, and `jobs`, which look after themselves. `tokens`: used by the session in all."""
+    change under the session lock, and `jobs`, which look after themselves. `client_servers` are those that the
+    client named. `tokens`: used by the session in all; `told_context`: what of a loadout's context the model knows."""
 
     writer: RowWriter
     roots: Roots
@@ -83,6 +86,8 @@ class Keep:
     conversation: Conversation
     journal: Journal
     controls: dict[str, str]
+    equipment: Equipment
+    client_servers: tuple[ServerSpec, ...]
     cost: float | None = None
     tokens: int = 0
     spoken: bool = False
@@ -91,6 +96,7 @@ class Keep:
     told_mode: ToldMode = field(default_factory=ToldMode)
     ledger: Ledger = field(default_factory=Ledger)
     hooks: HookMemory = field(default_factory=HookMemory)
+    told_context: str = ""
 
     def save(self, axes: Mapping[str, str], then: Callable[[BaseException | None], None] = lambda error: None) -> None:
         """Store the axes beside the controls; `then` as with `RowWriter.set_settings`."""
@@ -112,6 +118,14 @@ class Keep:
         """What happened is known to the model's view and to those who follow goal, mode and work."""
         for fold in (self.conversation, self.goals, self.told_mode, self.ledger):
             fold.feed(past)
+
+    def take(self, loadout: Loadout, kit: Kit) -> None:
+        """Use another loadout, and the kit that it was built with. Under the session lock."""
+        self.loadout.provider.close()
+        self.loadout = loadout
+        self.equipment.adopt(kit)
+        self.gate.rules = loadout.rules
+        self.conversation.rebind(loadout.provider)
 
     def mode_was_set(self) -> None:
         """The person set the mode, perhaps to what it was: a goal may end by it. Under the session lock."""

@@ -9,9 +9,12 @@ from acpagent.config import work_modes
 from acpagent.config.settings import NO_EFFORT
 from acpagent.core.events import Controls, ModelChoice
 from acpagent.core.faults import TheirFault
-from acpagent.runtime.session.loadout import SOURCES
+from acpagent.runtime.session.loadout import OFFERS, SOURCES
 from acpagent.toolbox import sources
 from acpagent.wire import codes
+
+# Axes of ours that no client sets or sees.
+_HIDDEN = frozenset({SOURCES, OFFERS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Offer:
         models, model = self.models(), values["model"]
         if self.is_gone(model):
             models = (*models, ModelChoice(model, model.partition("/")[0]))
-        shown = {name: value for name, value in values.items() if name != SOURCES}
+        shown = {name: value for name, value in values.items() if name not in _HIDDEN}
         return Controls(shown, models, self.efforts(model))
 
     def fit(self, axes: Mapping[str, str]) -> dict[str, str]:
@@ -47,7 +50,7 @@ class Offer:
 
     def refusal(self, axis: str, value: str, axes: Mapping[str, str]) -> TheirFault | None:
         """Why an axis cannot take a value while `axes` are requested: only what is listed can be set (CONF-05)."""
-        if axis == SOURCES:
+        if axis in _HIDDEN:
             return None
         listed = {
             "model": tuple(choice.id for choice in self.models()),

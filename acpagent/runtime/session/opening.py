@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Any
 
 from acpagent.core.events import Notice, UsageChanged
 from acpagent.core.faults import Fault, TheirFault
-from acpagent.core.history import Entry, UsageSet
+from acpagent.core.history import Entry, UsageSet, UserSaid
 from acpagent.core.host import Host
 from acpagent.core.paths import Roots
 from acpagent.core.scope import Scope
+from acpagent.mcp_client.faults import SpecError
+from acpagent.mcp_client.spec import ServerSpec, merged, read
 from acpagent.runtime.session import replay
+from acpagent.runtime.session.equipment import Equipment, Kit
 from acpagent.runtime.session.keep import Keep, RowWriter
 from acpagent.runtime.session.loadout import CONTROLS, Loadout, Needs
 from acpagent.runtime.session.services import Services
@@ -28,12 +32,14 @@ from acpagent.wire import codes
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """Runs openings of one session on its worker. `wake` rouses the turn when storing failed."""
+    """Runs openings of one session on its worker. `wake` rouses the turn when storing failed; `equip` makes the
+    session's equipment, which whoever runs the opening ends if it fails."""
 
     session_id: str
     services: Services
     host: Host
     wake: Callable[[], None]
+    equip: Callable[[str], Equipment]
 
     def new(self, opening: Opening) -> Keep:
         """A session nobody has heard of. Raises `Fault`."""
@@ -46,8 +52,11 @@ class Opener:
             self.session_id, opening.cwd, None, stamp, stamp, opening.directories, settings,
             cwd_resolved=sessions.resolve(opening.cwd),
         )  # fmt: skip
-        loadout = self.services.build_loadout(settings, Needs(self.host.asks))
-        return self._keep(row, loadout, settings, stored=False)
+        servers = read_servers(opening.servers)
+        equipment, kit = self._start(row.cwd, servers)
+        self._ready(equipment, kit, opening)
+        loadout = self.services.build_loadout(settings, Needs(self.host.asks, kit))
+        return self._keep(row, loadout, settings, equipment, servers, stored=False)
 
     def stored(self, opening: Opening) -> tuple[Keep, list[Entry]]:
         """A session of the store, mended where a killed process left it broken. Raises `Fault`."""
@@ -59,10 +68,13 @@ class Opener:
         services.leases.take(self.session_id)
         try:
             row = replace(find_row(services, self.session_id), directories=opening.directories)
+            servers = read_servers(opening.servers)
+            equipment, kit = self._start(row.cwd, servers)
             past = entries.read(services.store, self.session_id)
+            self._ready(equipment, kit, opening)
             settings = {**services.defaults, **row.settings}
-            loadout, lost = self._loadout(settings)
-            keep = self._keep(replace(row, settings=settings), loadout, settings, stored=True)
+            loadout, lost = self._loadout(settings, kit)
+            keep = self._keep(replace(row, settings=settings), loadout, settings, equipment, servers, stored=True)
             services.store.submit(sessions.set_directories(row.id, opening.directories))
             mended = replay.mend(past)
             keep.learn(past)
@@ -70,6 +82,7 @@ class Opener:
                 keep.record(entry)
             keep.hooks.source = "resume"
             keep.spoken = bool(keep.conversation.messages())
+            keep.told_context = loadout.context if _was_told(loadout.context, past) else ""
             keep.cost, keep.tokens = last_cost(past), tokens_of(past)
             keep.set_barrier()
         except BaseException:
@@ -79,9 +92,21 @@ class Opener:
             self.host.emit(Notice("warning", "model_gone", {"model": lost, "instead": loadout.model}))
         return keep, [*past, *mended]
 
-    def _loadout(self, settings: dict[str, str]) -> tuple[Loadout, str | None]:
+    def _start(self, cwd: str, servers: tuple[ServerSpec, ...]) -> tuple[Equipment, Kit]:
+        """Start what extends the session; servers come up while the rest is done."""
+        equipment = self.equip(cwd)
+        return equipment, equipment.prepare(self.services.find(cwd, servers))
+
+    def _ready(self, equipment: Equipment, kit: Kit, opening: Opening) -> None:
+        """Raises `Cancelled`."""
+        assert opening.scope is not None
+        equipment.wait(kit, opening.scope)
+        equipment.adopt(kit)
+        equipment.tell_problems(kit.found)
+
+    def _loadout(self, settings: dict[str, str], kit: Kit) -> tuple[Loadout, str | None]:
         """The saved axes' loadout, or with the default model where the saved one is gone; and the lost model."""
-        needs = Needs(self.host.asks)
+        needs = Needs(self.host.asks, kit)
         try:
             return self.services.build_loadout(settings, needs), None
         except Fault as fault:
@@ -91,14 +116,23 @@ class Opener:
             settings["model"] = self.services.defaults["model"]
             return self.services.build_loadout(settings, needs), lost
 
-    def _keep(self, row: SessionRow, loadout: Loadout, settings: dict[str, str], stored: bool) -> Keep:
+    def _keep(
+        self,
+        row: SessionRow,
+        loadout: Loadout,
+        settings: dict[str, str],
+        equipment: Equipment,
+        servers: tuple[ServerSpec, ...],
+        stored: bool,
+    ) -> Keep:
         roots = Roots(row.cwd, row.directories)
         gate = self.services.make_gate(roots)
         gate.approval = settings["tool_approval"]
         writer = RowWriter(self.services.store, row, stored)
         journal = Journal(writer.submit, self.wake)
         controls = {name: settings[name] for name in CONTROLS if name in settings}
-        keep = Keep(writer, roots, gate, loadout, Conversation(loadout.provider), journal, controls)
+        conversation = Conversation(loadout.provider)
+        keep = Keep(writer, roots, gate, loadout, conversation, journal, controls, equipment, servers)
         keep.set_barrier()
         return keep
 
@@ -117,6 +151,19 @@ def show(host: Host, past: list[Entry], scope: Scope) -> None:
     if usage is not None:
         with scope.open():
             host.emit(usage)
+
+
+def read_servers(written: Iterable[Any]) -> tuple[ServerSpec, ...]:
+    """The servers that a client names. Raises -32602 for one that cannot be used (SESS-11)."""
+    try:
+        return merged([read(server, "the client") for server in written])
+    except SpecError as error:
+        raise TheirFault(codes.INVALID_PARAMS, f"params.mcpServers: {error}") from None
+
+
+def _was_told(context: str, past: list[Entry]) -> bool:
+    """Whether the model has read a context in an earlier prompt."""
+    return any(context in entry.text for entry in past if isinstance(entry, UserSaid))
 
 
 def last_cost(past: list[Entry]) -> float | None:

@@ -10,7 +10,13 @@ from acpagent.core.blocks import Block
 from acpagent.core.events import Command
 from acpagent.core.paths import Roots
 from acpagent.core.rules import Rule
+from acpagent.core.scope import Scope
+from acpagent.extensions.discovery import Extensions
+from acpagent.extensions.trust import Approvals
+from acpagent.mcp_client.pool import Pool
+from acpagent.mcp_client.spec import ServerSpec
 from acpagent.permission.rules import Rules
+from acpagent.runtime.session.equipment import Found
 from acpagent.runtime.session.loadout import Loadout, Needs
 from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.turn.permitting import Gate
@@ -37,12 +43,23 @@ class SessionGate(Gate, Protocol):
 @dataclass(frozen=True, slots=True)
 class CommandDesk:
     """What a local command may use of its session. `controls` are the values as they are now; `set_controls` changes
-    mode or approval, from the next judgement on."""
+    mode or approval, from the next judgement on. `commands` are those that extensions bring. `reload` has the session
+    find and read everything anew once the command is done; `tell` says something before that. `approvals` is where it
+    is kept which projects are trusted."""
 
     session_id: str
     gate: SessionGate
     controls: Mapping[str, str]
     set_controls: Callable[[Mapping[str, str]], None]
+    cwd: str
+    home: str
+    approvals: Approvals
+    extensions: Extensions
+    servers: Pool
+    commands: tuple[Command, ...]
+    reload: Callable[[], None]
+    tell: Callable[[str], None]
+    scope: Scope
 
 
 # Answers a prompt which is a local command: the text that the person reads.
@@ -55,6 +72,9 @@ class LocalCommands(Protocol):
     def listed(self) -> tuple[Command, ...]: ...
     def find(self, blocks: tuple[Block, ...]) -> LocalAnswer | None:
         """What answers a prompt that is a local command; None if it is for the model. Without effect."""
+
+    def kept(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """A prompt as it may be stored: no secret that a local command was given stays in it."""
 
 
 # session id, event, the state it led to; called under the session lock, so it must not block.
@@ -82,15 +102,18 @@ class Credentials:
 
 @dataclass(slots=True)
 class Services:
-    """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `offer` says what the
-    axes can be set to. `defaults` are the
-    axes and controls of a new session. `report` notes an unexpected failure, `observe` sees every event of a
-    session's machine. `hidden_env` names variables that no command may see.
-    `refresh` reads the configuration again if it has changed."""
+    """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `find` looks for what
+    extends a session in a folder, beside the servers that its client named; it may raise `Fault`. `offer` says what the
+    axes can be set to. `defaults` are the axes and controls of a new session. `report` notes an unexpected failure,
+    `observe` sees every event of a session's machine. `hidden_env` names variables that no command may see. `refresh`
+    reads the configuration again if it has changed, and raises `Fault` where it cannot be used."""
 
     store: Store
     leases: Leases
+    home: str
+    approvals: Approvals
     build_loadout: Callable[[Mapping[str, str], Needs], Loadout]
+    find: Callable[[str, tuple[ServerSpec, ...]], Found]
     offer: Offer
     make_gate: Callable[[Roots], SessionGate]
     commands: LocalCommands

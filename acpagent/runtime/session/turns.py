@@ -11,10 +11,11 @@ from acpagent.core.faults import Fault, OurFault
 from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UserSaid
 from acpagent.core.host import Host
 from acpagent.core.live import LiveOutput
-from acpagent.core.scope import Scope
+from acpagent.core.scope import Cancelled, Scope
 from acpagent.core.toolcalls import ToolContext
 from acpagent.extensions.hookrun import Place
 from acpagent.runtime.session.keep import Keep
+from acpagent.runtime.session.model_commands import CommandFault, Meant, Use
 from acpagent.runtime.session.opening import preface
 from acpagent.runtime.session.services import CommandDesk, LocalAnswer, Services
 from acpagent.runtime.session.works import Turn, TurnOutcome
@@ -42,20 +43,22 @@ TITLE_LENGTH = 80
 @dataclass(slots=True)
 class TurnRunner:
     """Runs the turns of one session on its worker. `set_controls` changes mode or approval; `connect` asks for the
-    tools of a source, False if the session has asked before; `connected` are those the turn asked for."""
+    tools of a source, False if the session has asked before; `reload` has everything found and read anew behind the
+    turn; `connected` are the sources that the turn asked for."""
 
     services: Services
     keep: Keep
     host: Host
     set_controls: Callable[[Mapping[str, str]], None]
     connect: Callable[[str], bool]
+    reload: Callable[[], None]
     connected: list[str] = field(default_factory=list)
 
     def run(self, turn: Turn) -> TurnOutcome:
         """The whole turn. Its last entry is committed before this returns, so before it is answered."""
         turn_id, blocks = new_id("turn"), turn.request.blocks
         self.host.emit(TurnStarted(turn_id))
-        self._note_prompt(blocks)
+        self._note_prompt(self.services.commands.kept(blocks))
         self.keep.record(TurnOpened(turn_id))
         local = self.services.commands.find(blocks)
         ended, closed = self._answer(turn_id, blocks, local, turn) if local else self._converse(turn_id, turn)
@@ -76,12 +79,36 @@ class TurnRunner:
     ) -> tuple[Ended, TurnClosed]:
         """A local command: born sealed, answered without the model, and nothing of it reaches the model later."""
         keep, message_id = self.keep, new_id("msg")
-        words = local(CommandDesk(keep.row.id, keep.gate, keep.controls, self.set_controls))
-        keep.record(UserSaid(turn_id, new_id("msg"), blocks, ""))
-        keep.record(Said(turn_id, message_id, "assistant", words))
-        self.host.emit(Chunk(message_id, "assistant", Text(words)))
+        keep.record(UserSaid(turn_id, new_id("msg"), self.services.commands.kept(blocks), ""))
+
+        def tell(words: str) -> None:
+            keep.record(Said(turn_id, message_id, "assistant", words))
+            self.host.emit(Chunk(message_id, "assistant", Text(words)))
+
+        try:
+            tell(local(self._command_desk(turn, lambda words: tell(f"{words}\n\n"))))
+        except Cancelled:
+            pass
         ended = Ended("cancelled" if turn.scope.cancelled else "finished")
         return ended, TurnClosed(turn_id, STOPS[ended.end], Spending().turn)
+
+    def _command_desk(self, turn: Turn, tell: Callable[[str], None]) -> CommandDesk:
+        keep, services = self.keep, self.services
+        return CommandDesk(
+            session_id=keep.row.id,
+            gate=keep.gate,
+            controls=keep.controls,
+            set_controls=self.set_controls,
+            cwd=keep.row.cwd,
+            home=services.home,
+            approvals=services.approvals,
+            extensions=keep.equipment.kit.found.extensions,
+            servers=keep.equipment.pool,
+            commands=keep.loadout.commands.listed(),
+            reload=self.reload,
+            tell=tell,
+            scope=turn.scope,
+        )
 
     def _converse(self, turn_id: str, turn: Turn) -> tuple[Ended, TurnClosed]:
         speaker = Speaker(turn_id, self.host.emit, self.keep.record)
@@ -91,11 +118,17 @@ class TurnRunner:
         entered = hooks.enter(words_of(turn.request.blocks))
         if entered.cancelled or entered.refusal is not None:
             return self._turn_away(turn_id, turn, speaker, entered)
+        try:
+            meant = self._work_out(turn)
+        except Cancelled:
+            return self._turn_away(turn_id, turn, speaker, Entered(cancelled=True))
+        if meant.said:
+            return self._say(turn_id, turn, speaker, meant.said)
         spending = Spending(self.keep.cost, self.keep.tokens)
         pursuit = self._pursuit(turn_id, turn, speaker, spending)
         loop = self._loop(turn_id, turn, speaker, spending, pursuit, hooks, entered)
         try:
-            ended = loop.run(turn.request.blocks)
+            ended = loop.run(turn.request.blocks, meant.blocks)
         except Exception as error:  # our own mistake: the turn still ends in good order
             self.services.report("a turn", error)
             ended = Ended("finished", OurFault(f"internal error ({type(error).__name__})"))
@@ -106,6 +139,7 @@ class TurnRunner:
         self.keep.cost, self.keep.tokens = spending.cost, spending.tokens
         if not leaves_no_trace(closed.stop, ended.fault):
             self.keep.spoken, self.keep.hooks.unsaid = True, ""
+            self.keep.told_context = self.keep.loadout.context
         self.services.credentials.rejected = ended.fault is not None and ended.fault.code == codes.AUTH_REQUIRED
         return ended, closed
 
@@ -118,6 +152,27 @@ class TurnRunner:
         if entered.refusal is not None:
             speaker.tell(Notice("warning", "prompt_refused", {"reason": entered.refusal}))
         tell_unused(speaker, _seal(turn))
+        return ended, TurnClosed(turn_id, STOPS[ended.end], Spending().turn)
+
+    def _work_out(self, turn: Turn) -> Meant:
+        """What a prompt stands for that is a command of an extension; any other is what it says. Raises `Cancelled`."""
+        blocks, scope = turn.request.blocks, turn.scope
+        work_out = self.keep.loadout.commands.find(blocks)
+        if work_out is None:
+            return Meant(blocks)
+        try:
+            return work_out(Use(scope, self.services.limits.output_bytes, lambda form: self.host.question(form, scope)))
+        except CommandFault as fault:
+            return Meant(said=str(fault))
+
+    def _say(self, turn_id: str, turn: Turn, speaker: Speaker, words: str) -> tuple[Ended, TurnClosed]:
+        """A command that had something to say to the person, and nothing to the model."""
+        self.keep.record(UserSaid(turn_id, new_id("msg"), turn.request.blocks, ""))
+        message_id = new_id("msg")
+        self.keep.record(Said(turn_id, message_id, "assistant", words))
+        self.host.emit(Chunk(message_id, "assistant", Text(words)))
+        tell_unused(speaker, _seal(turn))
+        ended = Ended("cancelled" if turn.scope.cancelled else "finished", unheard=True)
         return ended, TurnClosed(turn_id, STOPS[ended.end], Spending().turn)
 
     def _hooks(self, turn: Turn, speaker: Speaker) -> TurnHooks:
@@ -134,7 +189,8 @@ class TurnRunner:
 
     def _tell_of_sources(self, speaker: Speaker) -> None:
         for source in self.connected:
-            tools = ", ".join(sources.SOURCES[source].tools)
+            found = sources.SOURCES[source]
+            tools = ", ".join(found.tools) or found.about
             speaker.tell(Notice("info", "source_connected", {"source": source, "tools": tools}))
 
     def _connect(self, source: str) -> bool:
@@ -161,7 +217,8 @@ class TurnRunner:
     def _reader(self, blocks: tuple[Block, ...], pursuit: Pursuit, context: str) -> PromptReader:
         """Reads the prompt, and has the facts of the day and the marker of the mode before it."""
         keep = self.keep
-        facts = ["" if keep.spoken else preface(keep.row.cwd), jobs.news(keep.jobs)]
+        news_of_context = keep.loadout.context if keep.loadout.context != keep.told_context else ""
+        facts = ["" if keep.spoken else preface(keep.row.cwd), jobs.news(keep.jobs), news_of_context]
         marker, news = pursuit.begin(_words(blocks))
         marker = marker or mode.marker(keep.controls["mode"], keep.told_mode.mode)
         first_words = "\n\n".join(part for part in ("\n".join(fact for fact in facts if fact), marker) if part)

@@ -88,10 +88,11 @@ class TurnLoop:
         self._unheard: deque[tuple[Block, ...]] = deque()
         self._last_call = False
 
-    def run(self, blocks: Sequence[Block]) -> Ended:
-        """Work on the prompt. Raises `Fault` of ours only; every way of ending is in the returned value."""
+    def run(self, blocks: Sequence[Block], meant: Sequence[Block] = ()) -> Ended:
+        """Work on the prompt; `meant` is what it stands for, if that is not what it says. Raises `Fault` of ours only;
+        every way of ending is in the returned value."""
         try:
-            self._hear(blocks, steer=False)
+            self._hear(blocks, steer=False, meant=meant)
             return Ended(self._rounds())
         except Cancelled:
             return Ended("cancelled")
@@ -133,12 +134,14 @@ class TurnLoop:
         self._record(HostSaid(self._turn_id, told))
         return True
 
-    def _hear(self, blocks: Sequence[Block], steer: bool, context: str = "") -> None:
+    def _hear(
+        self, blocks: Sequence[Block], steer: bool, context: str = "", meant: Sequence[Block] = ()
+    ) -> None:
         """What the person said, as the model will read it. Steers at one boundary are appended in order. A cancel
         while links are read leaves the person's words (CAN-16)."""
         text = words_of(blocks)
         try:
-            heard = self._reader.read(blocks, self._scope)
+            heard = self._reader.read(meant or blocks, self._scope)
             text = "\n\n".join(part for part in (heard.text, context) if part)
         finally:
             spelled = f"{STEER_MARK}\n{text}" if steer else text

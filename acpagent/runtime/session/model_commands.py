@@ -1,0 +1,134 @@
+"""The slash commands that extensions bring: each makes a prompt for the model, or has something said to the person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from acpagent.core.blocks import Block, Text
+from acpagent.core.events import Command
+from acpagent.core.forms import Answer, Form
+from acpagent.core.scope import Scope
+from acpagent.extensions import commandfiles, skills
+from acpagent.extensions.commandfiles import CommandFile
+from acpagent.extensions.plugin_host import Action, PluginHost
+from acpagent.extensions.skills import Skill
+from acpagent.extensions.speech import SidecarFault
+from acpagent.mcp_client.faults import ServerFault
+from acpagent.mcp_client.prompts import PromptCommand
+from acpagent.runtime.session.equipment import Kit
+
+SKILL = "skill:"
+
+
+class CommandFault(Exception):
+    """A command that could not be carried out; the text is for the person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a command may use while it is worked out: `limit` bounds the bytes of what it brings."""
+
+    scope: Scope
+    limit: int
+    question: Callable[[Form], Answer] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a command stands for: `blocks` for the model, or `said` to the person and nothing for the model."""
+
+    blocks: tuple[Block, ...] = ()
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCommand:
+    """`work_out` takes the words after the name. It may wait for a server or a program. Raises `CommandFault`,
+    `Cancelled`."""
+
+    listed: Command
+    work_out: Callable[[str, Use], Meant]
+
+
+class ModelCommands:
+    """The commands of a loadout by name; of two with one name the first counts. Frozen once made."""
+
+    def __init__(self, commands: Iterable[ModelCommand] = ()) -> None:
+        self._commands: dict[str, ModelCommand] = {}
+        for command in commands:
+            self._commands.setdefault(command.listed.name, command)
+
+    def listed(self) -> tuple[Command, ...]:
+        return tuple(self._commands[name].listed for name in sorted(self._commands))
+
+    def find(self, blocks: Sequence[Block]) -> Callable[[Use], Meant] | None:
+        """What works a prompt out that begins with one of the commands (CMD-04); its other blocks stay."""
+        place = next((index for index, block in enumerate(blocks) if isinstance(block, Text)), None)
+        if place is None:
+            return None
+        written = blocks[place]
+        assert isinstance(written, Text)
+        name, *rest = written.text.split(maxsplit=1) or [""]
+        command = self._commands.get(name[1:]) if name.startswith("/") else None
+        if command is None:
+            return None
+        words = rest[0].strip() if rest else ""
+
+        def work_out(use: Use) -> Meant:
+            meant = command.work_out(words, use)
+            if not meant.blocks:
+                return meant
+            return replace(meant, blocks=(*blocks[:place], *meant.blocks, *blocks[place + 1 :]))
+
+        return work_out
+
+
+NO_COMMANDS = ModelCommands()
+
+
+def of_kit(kit: Kit) -> ModelCommands:
+    """All that a kit brings: command files, skills, prompts of servers, actions of plugins."""
+    return ModelCommands(_of_kit(kit))
+
+
+def _of_kit(kit: Kit) -> Iterator[ModelCommand]:
+    found = kit.found.extensions
+    yield from (_of_file(command) for command in found.commands)
+    yield from (_of_skill(skill) for skill in found.skills if skill.for_person)
+    yield from (_of_prompt(prompt) for prompt in kit.servers.prompts())
+    yield from (_of_action(action, kit.plugins) for action in kit.plugins.actions())
+
+
+def _of_file(command: CommandFile) -> ModelCommand:
+    def work_out(words: str, use: Use) -> Meant:
+        return Meant((Text(commandfiles.expanded(command, words)),))
+
+    return ModelCommand(Command(command.name, command.description, command.hint), work_out)
+
+
+def _of_skill(skill: Skill) -> ModelCommand:
+    def work_out(words: str, use: Use) -> Meant:
+        return Meant((Text(skills.invoked(skill, words)),))
+
+    return ModelCommand(Command(SKILL + skill.name, skill.description, skill.hint or "instructions"), work_out)
+
+
+def _of_prompt(prompt: PromptCommand) -> ModelCommand:
+    def work_out(words: str, use: Use) -> Meant:
+        try:
+            return Meant(prompt.get(words, use.limit, use.scope, use.question))
+        except ServerFault as fault:
+            raise CommandFault(str(fault)) from None
+
+    return ModelCommand(Command(prompt.name, prompt.description or f"Run {prompt.name}", prompt.hint), work_out)
+
+
+def _of_action(action: Action, plugins: PluginHost) -> ModelCommand:
+    def work_out(words: str, use: Use) -> Meant:
+        try:
+            return Meant(said=plugins.run_action(action.command, words, use.scope) or f"{action.label}: done.")
+        except (SidecarFault, LookupError) as fault:
+            raise CommandFault(f"The plugin could not do that: {fault}") from None
+
+    return ModelCommand(Command(action.command, action.description, action.hint), work_out)
