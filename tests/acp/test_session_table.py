@@ -415,6 +415,7 @@ class Case:
         assert self.world.asked.wait(PATIENCE)
 
     def do_answer(self) -> None:
+        self.settle()
         self.world.go_on.set()
 
     def do_said(self) -> None:
