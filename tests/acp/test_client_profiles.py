@@ -33,7 +33,7 @@ SCRIPT: dict[str, Any] = {
     "turns": [
         turn("hello", [{"thought": "A look."}, *says("I look."), calls("read_file", path="note.txt")],
              [EDIT, calls("write_file", path="sub/new.txt", content="new\n")],
-             calls("bash", command="cat note.txt; echo here"), says("Hello.")),
+             calls("bash", command="cat note.txt; touch made; echo here"), says("Hello.")),
         turn("change", EDIT, says("Changed.")),
         turn("talk", {"repeat": {"times": 1_000_000, "text": "word ", "every": 0.001}}),
         turn(".", says("Hello again.")),

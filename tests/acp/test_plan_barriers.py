@@ -82,7 +82,7 @@ def test_every_change_is_refused_without_a_question(one: Served, editor: Editor,
     assert is_untouched(one)
 
 
-@pytest.mark.parametrize("word", CHANGES)
+@pytest.mark.parametrize("word", [word for word in CHANGES if word != "harmless"])
 def test_who_is_asked_and_turns_plan_mode_on_before_the_yes(one: Served, editor: Editor, word: str) -> None:
     """The question is from before; what it allows is looked at again when it is to be done."""
     session = one.new()
