@@ -196,10 +196,9 @@ SERVERS: list[Any] = [
 
 
 @pytest.mark.parametrize("servers", [[server] for server in SERVERS] + [SERVERS, [SERVERS[0]] * 2])
-def test_SESS_13_SESS_15_servers_are_taken_and_not_used(stage: Stage, servers: list[Any]) -> None:
-    """This build connects to none; a client that has some still gets its session."""
+def test_SESS_13_SESS_15_a_session_opens_without_the_servers_that_do_not_run(stage: Stage, servers: list[Any]) -> None:
     session = stage.agent.call("session/new", place(stage.workspace, mcpServers=servers))["sessionId"]
-    assert stage.says(session, "hi") == "Hello."
+    assert stage.says(session, "hi").endswith("Hello.")
     assert CANARY not in stage.agent.stderr()
 
 

@@ -202,7 +202,7 @@ class Stage:
     def is_local(self, blocks: tuple[Block, ...]) -> bool:
         return False
 
-    def rest(self) -> None: ...
+    def after_work(self) -> None: ...
 
     def observe(self, event: str, state: str) -> None:
         self.note(f"{event} -> {state}")

@@ -169,7 +169,7 @@ class SessionCrew:
                 self._equipment.close(time.monotonic() + TEARDOWN_SECONDS)
             self._release()
 
-    def rest(self) -> None:
+    def after_work(self) -> None:
         """Work is done and answered: the outside may be told more, what was replaced is let go of, and what servers
         offer by now is taken up."""
         if self.keep is not None and self._session.is_open:

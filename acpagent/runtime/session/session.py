@@ -48,7 +48,7 @@ class Crew(Protocol):
 
     def commands(self) -> CommandsChanged: ...
     def title(self) -> TitleChanged: ...
-    def rest(self) -> None:
+    def after_work(self) -> None:
         """Work was done and answered; called on the worker, with no lock. Never raises."""
 
     def is_local(self, blocks: tuple[Block, ...]) -> bool:
@@ -219,7 +219,7 @@ class Session:
                 self._crew.report(f"a session's {type(work).__name__.lower()}", error)
                 outcome = OurFault(f"internal error: {type(error).__name__}")
             self._work_done(outcome)
-            self._crew.rest()
+            self._crew.after_work()
 
     def _next_work(self) -> Work | None:
         with self.lock:

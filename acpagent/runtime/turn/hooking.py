@@ -16,7 +16,6 @@ from acpagent.extensions.happening import Happening
 from acpagent.extensions.hookanswers import NOTHING, Answer
 from acpagent.extensions.hookrun import Place
 from acpagent.extensions.hooks import NO_HOOKS, HookSet
-from acpagent.extensions.problems import Problem
 from acpagent.runtime.turn.stop import End
 
 # How often in one prompt hooks can send the model on.
@@ -27,13 +26,11 @@ _MARK = "hook-context"
 @dataclass(slots=True)
 class HookMemory:
     """What hooks need to know from one prompt of a session to the next. `source`: how the session came to be here;
-    `begun`: its start was told to hooks; `unsaid`: what they said then, until the model has read it; `told` are the
-    problems that the person knows of."""
+    `begun`: its start was told to hooks; `unsaid`: what they said then, until the model has read it."""
 
     source: str = "startup"
     begun: bool = False
     unsaid: str = ""
-    told: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,6 @@ class TurnHooks:
 
     def enter(self, prompt: str) -> Entered:
         """A prompt is about to be heard; the first one begins the session."""
-        self._tell_problems()
         memory = self.memory
         try:
             if not memory.begun:
@@ -178,13 +174,6 @@ class TurnHooks:
             if notice not in self._said:
                 self._said.append(notice)
                 self.tell(notice)
-
-    def _tell_problems(self) -> None:
-        problems = self.hooks.problems
-        for problem in problems:
-            if problem not in self.memory.told:
-                self.tell(Notice("warning", "hooks_unusable", {"problem": str(problem)}))
-        self.memory.told = problems
 
 
 def labelled(event: str, text: str) -> str:
