@@ -37,7 +37,6 @@ _SENTENCES: dict[str, str] = {
     "hook_goes_on": "A hook sends the model on: {reason}",
     "hook_says": "{hook}: {text}",
     "hook_timed_out": "The hook {hook} ({event}) took longer than {seconds} s and was ended.",
-    "hooks_unusable": "Hooks: {problem}",
     "extension_problem": "{problem}.",
     "image_unseen": "The model in use cannot see images; it was told that one was attached.",
     "mcp_failed": "The MCP server {server} does not run: {cause}.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -503,12 +504,13 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line_and_nothing_of_it_runs
     hooks = {"PreToolUse": hook(COPY), "PreTolUse": hook(COPY)}
     with hooked(tmp_path, hooks) as it:
         session = it.new()
-        updates = it.one.prompt(session, "#run")
         path = it.one.home.path / "settings.json"
-        assert f"Hooks: {path}:1: hooks.PreTolUse: is no event; did you mean PreToolUse?" in text_in(updates)
+        it.one.prompt(session, "#run")
+        it.agent.call("session/close", {"sessionId": session})
+        updates = it.agent.updates(session)
+        assert text_in(updates).count(f"{path}:1: hooks.PreTolUse: is no event; did you mean PreToolUse?") == 1
         assert call_in(updates).status == "completed"
         assert it.lines() == []
-        assert "Hooks:" not in text_in(it.one.prompt(session, "#hi"))
 
 
 def test_what_the_person_changes_counts_after_a_reload(tmp_path: Path) -> None:
@@ -520,6 +522,50 @@ def test_what_the_person_changes_counts_after_a_reload(tmp_path: Path) -> None:
         it.agent.call("_reasonix.io/session/reloadExtensions", {"sessionId": session})
         it.one.prompt(session, "#hi")
         assert "new words" in it.one.heard()
+
+
+def write_project(workspace: Path, log: Path) -> None:
+    """Hooks of a project in both forms, with a script."""
+    for name in (".acpagent", ".claude"):
+        (workspace / name).mkdir()
+    (workspace / "guard.sh").write_text(f"echo guard >> {log}\n")
+    nested = {"hooks": [{"type": "command", "command": 'sh "$CLAUDE_PROJECT_DIR"/guard.sh'}]}
+    (workspace / ".claude/settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [nested]}, "model": "x"}))
+    settings = {"hooks": {"PreToolUse": hook(f"echo project >> {log}")}}
+    (workspace / ".acpagent/settings.json").write_text(json.dumps(settings))
+
+
+def approve(it: Hooked, session: str) -> None:
+    shown = text_in(it.one.prompt(session, "/project-trust approve"))
+    assert "guard.sh" in shown
+    it.one.prompt(session, re.findall(r"/project-trust approve [0-9a-f]{16}", shown)[-1])
+
+
+def test_a_projects_hooks_run_once_it_is_trusted_and_go_first(tmp_path: Path) -> None:
+    with hooked(tmp_path, {"PreToolUse": hook("echo person >> LOG")}) as it:
+        write_project(it.one.workspace, it.log)
+        session = it.new()
+        it.one.prompt(session, "#run")
+        assert it.lines() == ["person"]
+        approve(it, session)
+        it.one.prompt(session, "#run")
+        assert it.lines()[1:] == ["project", "guard", "person"]
+
+
+def test_a_guard_that_was_changed_since_it_was_trusted_refuses_and_never_runs(tmp_path: Path) -> None:
+    with hooked(tmp_path, {}) as it:
+        write_project(it.one.workspace, it.log)
+        session = it.new()
+        approve(it, session)
+        (it.one.workspace / "guard.sh").write_text(f"echo changed >> {it.log}\n")
+        updates = it.one.prompt(session, "#run")
+        assert call_in(updates).status == "failed"
+        assert "has changed since it was trusted" in call_in(updates).text
+        assert "Look at it with `/project-trust`" in text_in(updates)
+        assert it.lines() == []
+        it.agent.call("_reasonix.io/session/reloadExtensions", {"sessionId": session})
+        assert call_in(it.one.prompt(session, "#run")).status == "completed"
+        assert it.lines() == []
 
 
 def test_a_slash_command_is_nothing_for_hooks(tmp_path: Path) -> None:
