@@ -98,12 +98,12 @@ class Room:
         return self.server.requests[-1]
 
     def change(self, method: str, session: str, **params: Any) -> tuple[list[Message], Message]:
-        """Ask for a change: (the updates before the answer, the answer)."""
+        """Ask for a change: (what is told of the controls before the answer, the answer)."""
         since = len(self.agent.messages)
         id = self.agent.request(method, {"sessionId": session, **params})
         answer = self.agent.response(id)
         end = self.agent.transcript.responses[int, id]
-        return updates_in(self.agent.messages[since:end], session), answer
+        return of_controls(updates_in(self.agent.messages[since:end], session)), answer
 
     def set_option(self, session: str, option: str, value: Any, **more: Any) -> tuple[list[Message], Message]:
         return self.change("session/set_config_option", session, configId=option, value=value, **more)
@@ -126,13 +126,14 @@ def values_of(listed: Message) -> dict[str, Any]:
     return {option["id"]: option["currentValue"] for option in listed["configOptions"]}
 
 
+def of_controls(updates: list[Message]) -> list[Message]:
+    """Those that tell of the controls. Commands and titles come behind an answer, so at any time before the next."""
+    return [u for u in updates if u["sessionUpdate"] in ("current_mode_update", "config_option_update")]
+
+
 def kinds(updates: list[Message]) -> list[str]:
-    """What was told of the controls, in order, but for the commands and the title of a new session."""
-    spelled = {
-        "current_mode_update": lambda update: f"mode {update['currentModeId']}",
-        "config_option_update": lambda update: "options",
-    }
-    return [spelled[update["sessionUpdate"]](update) for update in updates if update["sessionUpdate"] in spelled]
+    """What was told of the controls, in order."""
+    return [f"mode {u['currentModeId']}" if "currentModeId" in u else "options" for u in of_controls(updates)]
 
 
 # What is listed.
@@ -203,10 +204,10 @@ def test_CONF_03_CONF_08_a_change_is_told_and_answered_with_the_whole_list(room:
     session = room.new()
     updates, answer = room.set_option(session, option, value)
     assert values_of(answer["result"]) == AT_FIRST | {option: value}
-    (told,) = [update for update in updates if update["sessionUpdate"] == "config_option_update"]
+    told = updates[-1]
     assert told["configOptions"] == answer["result"]["configOptions"]
     again, answer = room.set_option(session, option, value)
-    assert kinds(again) == []  # nothing changed
+    assert again == []  # nothing changed
     assert answer["result"]["configOptions"] == told["configOptions"]
 
 
