@@ -35,14 +35,14 @@ _PATHS = GROUPS["Read"] | GROUPS["Edit"] | GROUPS["Delete"]
 # Tools about which there is nothing to say but their name.
 _PLAIN = frozenset(
     {"todo_write", "job_output", "job_kill", "ask", "ask_user", "exit_plan_mode", "update_goal", "complete_step"}
-    | {"connect_tool_source"}
+    | {"connect_tool_source", "use_skill"}
 )
 _NAMES = {name.lower(): tools for name, tools in GROUPS.items()} | {
     tool: frozenset({tool}) for tool in (COMMANDS | HOSTS | _PATHS | _PLAIN)
 }
 _SPELLED = {name.lower(): name for name in GROUPS} | {tool: tool for tool in _NAMES if "_" in tool}
 _FORM = re.compile(r"\s*([A-Za-z_][\w.-]*)(\s*)(.*)", re.DOTALL)
-_SERVERS_TOOL = re.compile(r"mcp__.+?__.+|mcp_connect__.+")
+_SERVERS_TOOL = re.compile(r"(?:mcp|plugin)__.+?__.+|mcp_connect__.+")
 _OPERATOR = re.compile(r"[;|&\n]")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
 _BRACKETS = re.compile(r"\\.|[()]", re.DOTALL)

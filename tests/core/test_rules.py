@@ -33,6 +33,7 @@ from acpagent.toolbox.registry import builtin_tools
         ("Fetch(domain:example.org)", "web_fetch", True),
         ("WebFetch", "web_fetch", True),
         ("mcp__server__tool", "mcp__server__tool", True),
+        ("plugin__notes__add", "plugin__notes__add", True),
         ("mcp__server__tool", "mcp__server__other", False),
         (" Edit ( a b ) ", "edit_file", True),
     ],

@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acpagent.core.toolcalls import ToolRefusal
+from acpagent.extensions.skill_tool import UseSkill
 from acpagent.toolbox import arguments
+from acpagent.toolbox.complete_step import CompleteStep
 from acpagent.toolbox.registry import Registry, builtin_tools
+from acpagent.toolbox.sources import ConnectToolSource
 from tests.repository.sources import ROOT
 
 SCHEMA = arguments.closed(
@@ -70,10 +73,11 @@ def test_the_page_tells_of_every_tool_and_its_arguments():
     page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.MULTILINE)
     told = {name: re.findall(r"`(\w+\??)`", arguments) for name, arguments in rows}
+    elsewhere = [ConnectToolSource({"search": ("grep",)}), UseSkill([])]
     assert told == {
         spec.name: [key if key in spec.schema["required"] else f"{key}?" for key in spec.schema["properties"]]
         for asks in ("form", "choice")
-        for spec in Registry(builtin_tools(sees_images=True, asks=asks)).specs()
+        for spec in Registry([*builtin_tools(sees_images=True, asks=asks), CompleteStep(), *elsewhere]).specs()
     }
 
 
