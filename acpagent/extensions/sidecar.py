@@ -36,6 +36,7 @@ _LATE_IN_A_ROW = 3
 _GARBAGE_LINES = 20
 _EARLY_EVENTS = 32
 _CAUSE_LETTERS = 200
+_CAUSE_SECONDS = 1.0  # until it is known why a connection was lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +374,7 @@ class Sidecar:
         answer = slot.answer
         if answer is None or answer.lost:
             self._driver.abandon(call_id)
+            scope.wait_for(lambda: self._state == "stopped", _CAUSE_SECONDS)
             self._check_running()
             raise SidecarFault("stopped", "it ended meanwhile")
         with self._lock:

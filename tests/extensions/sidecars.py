@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import textwrap
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,12 +138,12 @@ class Troupe:
         self.screen = screen or Screen()
         self.logged: list[str] = []
         self.mark = new_mark()
-        self.host = PluginHost(plugins, Site("s1", "/", log=self._log, **site), self.screen)
+        marked = [_marked(plugin, self.mark) for plugin in plugins]
+        self.host = PluginHost(marked, Site("s1", "/", log=self._log, **site), self.screen)
         self._opened = opened
 
     def __enter__(self) -> Troupe:
         Troupe.at_work += 1
-        os.environ.update(self.mark)
         self.host.start()
         if self._opened:
             self.host.open()
@@ -158,8 +158,6 @@ class Troupe:
         assert self.host.close(began + 4.0)
         assert time.monotonic() - began < 4.0
         assert not survivors(self.mark, 0.5)
-        for name in self.mark:
-            os.environ.pop(name, None)
         names = [thread.name for thread in threading.enumerate() if "plugin" in thread.name]
         assert Troupe.at_work or not names, names
 
@@ -186,6 +184,14 @@ class Troupe:
             assert time.monotonic() < deadline, self.health(name)
             threading.Event().wait(0.01)
         return self.health(name)[1]
+
+
+def _marked(plugin: Plugin, mark: Mapping[str, str]) -> Plugin:
+    """The plugin, its program to be found again by a variable that all its children inherit."""
+    runtime = plugin.manifest.runtime
+    assert runtime is not None
+    found = replace(plugin.manifest, runtime=replace(runtime, env={**runtime.env, **mark}))
+    return replace(plugin, manifest=found)
 
 
 def example() -> Plugin:

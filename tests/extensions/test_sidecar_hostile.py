@@ -123,6 +123,7 @@ def test_silence_of_a_required_one_blocks(tmp_path: Path) -> None:
     program = "greet()\nwhile True: read()"
     able = EVERYTHING | {"intercepts": ["tool.before", "permission.decision"]}
     with Troupe(package(tmp_path, program, required=True, timeout=0.3, **able)) as troupe:
+        troupe.await_state("ready")
         outcome = troupe.intercept(**CALL)
         assert outcome.blocked == "the plugin probe is required and could not be asked: it did not answer within 0.3 s"
         outcome = troupe.intercept("permission.decision", tool="bash", action="allow", reason="")
@@ -162,7 +163,7 @@ def test_a_crash_fails_what_waits_and_nothing_else(tmp_path: Path) -> None:
     with Troupe(package(tmp_path, program, **EVERYTHING), example()) as troupe:
         began = time.monotonic()
         tool = next(tool for tool in troupe.host.tools() if tool.name == "plugin__probe__work")
-        with pytest.raises(ToolRefusal, match="The plugin probe could not do it: it ended meanwhile"):
+        with pytest.raises(ToolRefusal, match="The plugin probe could not do it: it was ended by SIGKILL"):
             tool.apply(tool.prepare({}, context()), context())
         assert time.monotonic() - began < 5
         assert troupe.screen.notice("plugin_stopped") == {"plugin": "probe", "cause": "it was ended by SIGKILL"}
@@ -182,6 +183,7 @@ def test_a_tool_that_does_not_end(tmp_path: Path) -> None:
             sys.stderr.flush()
     """
     with Troupe(package(tmp_path, program, **EVERYTHING)) as troupe:
+        troupe.await_state("ready")
         with pytest.raises(ToolRefusal, match=r"did not answer within 0\.3 s"):
             use_tool(troupe, context(seconds=0.3))
         scope = Scope()
@@ -288,7 +290,16 @@ def test_a_flood_of_messages_is_the_end(tmp_path: Path, line: str) -> None:
 
 
 def test_a_flood_of_stderr_is_thinned(tmp_path: Path) -> None:
-    program = "greet()\nfor i in range(100000): sys.stderr.write('noise\\n')\nsys.stderr.flush()\nread()\ntime.sleep(0.3)\nsys.stderr.write('quiet\\n')\nread()"
+    program = """
+    greet()
+    for i in range(100000):
+        sys.stderr.write("noise\\n")
+    sys.stderr.flush()
+    read()
+    time.sleep(0.3)
+    sys.stderr.write("quiet\\n")
+    read()
+    """
     with Troupe(package(tmp_path, program, **EVERYTHING)) as troupe:
         troupe.await_log("plugin probe: it writes a lot to stderr; some of it is left out")
         troupe.await_log("quiet")

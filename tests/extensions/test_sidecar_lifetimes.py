@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from acpagent.core.scope import Scope
-from tests.descendants import new_mark, survivors
+from tests.descendants import MARK, marked, survivors
 from tests.extensions.sidecars import Troupe, example, package
 from tests.repository.sources import ROOT
 
@@ -21,8 +21,10 @@ import sys, threading
 sys.path.insert(0, sys.argv[1])
 from acpagent.core.scope import Scope
 from tests.extensions.sidecars import Troupe, example
-host = Troupe(example()).host
+troupe = Troupe(example())
+host = troupe.host
 host.start()
+print(*troupe.mark.values(), flush=True)
 print(host.run_action("tally:setup", "x", Scope()), flush=True)
 threading.Event().wait()
 """
@@ -61,13 +63,12 @@ def test_two_sessions_have_a_program_each() -> None:
 
 
 def test_a_killed_agent_leaves_none_that_reads() -> None:
-    mark = new_mark()
-    agent = subprocess.Popen(
-        [sys.executable, "-c", ALONE, str(ROOT)], env={**os.environ, **mark}, stdout=subprocess.PIPE, text=True
-    )
+    agent = subprocess.Popen([sys.executable, "-c", ALONE, str(ROOT)], stdout=subprocess.PIPE, text=True)
     assert agent.stdout is not None
     with agent.stdout:
+        mark = {MARK: agent.stdout.readline().strip()}
         assert agent.stdout.readline() == "Calls with 'x' are kept away.\n"
+        assert len(marked(mark)) == 1
         agent.send_signal(signal.SIGKILL)
         agent.wait(10)
     assert not survivors(mark, 5)
