@@ -74,12 +74,18 @@ def test_a_whole_turn_and_a_load(scripted: Home, here: Path, kind: type[Client])
     with using(kind, scripted) as client:
         replayed = client.load(session, here)
         assert text_in(replayed, "user_message_chunk").startswith("hello")
-        assert text_in(replayed) == text_in(live) == "I look.Hello."
+        assert said(replayed) == said(live) == "I look.Hello."
         assert [call.status for call in calls_in(replayed)] == ["completed"] * 4
         assert set(client.methods) == set()
         updates, answer = client.turn(session, client.content("and now?", here))
         assert answer["result"] == {"stopReason": "end_turn"}
-        assert text_in(updates) == "Hello again."
+        assert said(updates) == "Hello again."
+
+
+def said(updates: list[Message]) -> str:
+    """What the model said, without what acpagent itself remarks: of an editor's server that does not run, say."""
+    remarks = [update for update in updates if str(update.get("messageId", "")).startswith("notice_")]
+    return text_in([update for update in updates if update not in remarks])
 
 
 def hello(client: Client, session: str, here: Path) -> list[Message]:
