@@ -33,9 +33,9 @@ from acpagent.runtime.commands.table import CommandTable
 from acpagent.runtime.session import model_commands
 from acpagent.runtime.session.equipment import Found
 from acpagent.runtime.session.instructions import SYSTEM_PROMPT
-from acpagent.runtime.session.loadout import SOURCES, Loadout, Needs
+from acpagent.runtime.session.loadout import SOURCES, Limits, Loadout, Needs
 from acpagent.runtime.session.offer import Offer
-from acpagent.runtime.session.services import Limits, Observer, Services
+from acpagent.runtime.session.services import Observer, Services
 from acpagent.runtime.session.work_mode import WORK_MODES, WorkMode
 from acpagent.store import grants
 from acpagent.store.database import Store
@@ -90,7 +90,6 @@ class Assembly:
             offer=Offer(self._models, lambda model: self._settings.efforts(model), self._find_model),
             make_gate=self._make_gate,
             commands=CommandTable(),
-            limits=_limits(self._settings),
             defaults=defaults,
             report=report,
             observe=observe,
@@ -128,7 +127,6 @@ class Assembly:
                 return
             self._settings, self.services.defaults = _read(self._home, self._flags)
             self._stamp = stamp
-            self.services.limits = _limits(self._settings)
             self.services.hidden_env |= _hidden_env(self._settings)
 
     def _provider(self, model: ModelSettings) -> ProviderSettings:
@@ -194,6 +192,7 @@ class Assembly:
             tools=tools,
             system=provider.encode_system(SYSTEM_PROMPT + mode.block),
             tool_list=provider.encode_tools(specs),
+            limits=_limits(self._settings),
             delivers=mode.delivers,
             rules=self._rules(),
             hooks=needs.kit.found.extensions.hooks,

@@ -313,6 +313,15 @@ def test_changed_limits_hold_from_the_next_turn_on(desk: Desk) -> None:
     assert answer["result"] == {"stopReason": "max_turn_requests"}
 
 
+def test_what_another_session_begins_with_is_not_forced_on_this_one(desk: Desk) -> None:
+    desk.configure(limits={"turn_requests": 1}, permissions={"deny": ["Bash"]})
+    other = desk.agent.new_session(desk.cwd)
+    updates, answer = desk.agent.prompt(desk.session, "print", permission="once")
+    assert (call_in(updates).status, answer["result"]) == ("completed", {"stopReason": "end_turn"})
+    updates, answer = desk.agent.prompt(other, "print")
+    assert (call_in(updates).status, answer["result"]) == ("failed", {"stopReason": "max_turn_requests"})
+
+
 def text_of(desk: Desk) -> str:
     """What the model reads of a command that writes 5000 letters."""
     desk.agent.prompt(desk.session, "print", permission="once")

@@ -32,6 +32,18 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one session's work: seconds, bytes, model calls, and for goals rounds without progress and tokens of
+    the session (None: no bound)."""
+
+    turn_requests: int
+    command_seconds: float
+    output_bytes: int
+    goal_rounds: int
+    session_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Loadout:
     """`model` is `provider/model`. `system` and `tool_list` are spelled once in the provider's dialect, so that
     every request of a session begins with the same bytes. `delivers`: work is held to what a delivery needs. `rules`
@@ -43,6 +55,7 @@ class Loadout:
     tools: Mapping[str, Tool]
     system: str
     tool_list: str
+    limits: Limits
     delivers: bool = False
     rules: Rules = NO_RULES
     hooks: HookSet = NO_HOOKS

@@ -82,18 +82,6 @@ Observer = Callable[[str, str, str], None]
 
 
 @dataclass(slots=True)
-class Limits:
-    """Bounds of one session's work: seconds, bytes, model calls, and for goals rounds without progress and tokens of
-    the session (None: no bound)."""
-
-    turn_requests: int
-    command_seconds: float
-    output_bytes: int
-    goal_rounds: int
-    session_tokens: int | None
-
-
-@dataclass(slots=True)
 class Credentials:
     """Whether the provider turned the stored key away the last time it was used."""
 
@@ -117,7 +105,6 @@ class Services:
     offer: Offer
     make_gate: Callable[[Roots], SessionGate]
     commands: LocalCommands
-    limits: Limits
     defaults: Mapping[str, str]
     report: Callable[[str, BaseException], None]
     observe: Observer | None = None

@@ -161,7 +161,8 @@ class TurnRunner:
         if work_out is None:
             return Meant(blocks)
         try:
-            return work_out(Use(scope, self.services.limits.output_bytes, lambda form: self.host.question(form, scope)))
+            bytes_shown = self.keep.loadout.limits.output_bytes
+            return work_out(Use(scope, bytes_shown, lambda form: self.host.question(form, scope)))
         except CommandFault as fault:
             return Meant(said=str(fault))
 
@@ -201,7 +202,7 @@ class TurnRunner:
         return added
 
     def _pursuit(self, turn_id: str, turn: Turn, speaker: Speaker, spending: Spending) -> Pursuit:
-        keep, limits = self.keep, self.services.limits
+        keep, limits = self.keep, self.keep.loadout.limits
         return Pursuit(
             turn_id=turn_id,
             goals=keep.goals,
@@ -256,7 +257,7 @@ class TurnRunner:
             reader=self._reader(turn.request.blocks, pursuit, entered.context),
             steering=Steering(turn.take, turn.take_or_seal),
             spending=spending,
-            limit=self.services.limits.turn_requests,
+            limit=self.keep.loadout.limits.turn_requests,
             hooks=hooks,
             follow_ups=follow_ups,
         )
@@ -283,7 +284,7 @@ class TurnRunner:
         )
 
     def _context(self, scope: Scope, live: LiveOutput) -> ToolContext:
-        limits = self.services.limits
+        limits = self.keep.loadout.limits
         return ToolContext(
             roots=self.keep.roots,
             scope=scope,
