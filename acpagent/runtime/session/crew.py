@@ -267,6 +267,7 @@ class SessionCrew:
         try:
             if self.keep is not None:
                 self.keep.jobs.stop()
+                self.keep.equipment.kit.plugins.notify("session.end", {})
                 self.keep.equipment.end()
                 self.keep.loadout.provider.close()
                 if not teardown.erase:

@@ -128,6 +128,8 @@ class Equipment:
         if before is kit:
             return
         self.pool.adopt(kit.servers)
+        if before is None or before.plugins is not kit.plugins:
+            kit.plugins.notify("session.start", {"generation": kit.plugins.generation})
         if before is not None and before.plugins is not kit.plugins:
             self._leaving.append(before.plugins)
             kit.plugins.open()

@@ -24,6 +24,7 @@ from acpagent.runtime.turn.delivery import Delivery
 from acpagent.runtime.turn.followup import FollowUp
 from acpagent.runtime.turn.hooking import Entered, TurnHooks
 from acpagent.runtime.turn.hostcall import HostCalls
+from acpagent.runtime.turn.interception import Interception
 from acpagent.runtime.turn.loop import Ended, Spending, Steering, TurnLoop, tell_unused, words_of
 from acpagent.runtime.turn.mode import Mode
 from acpagent.runtime.turn.notifying import NotifyingHost
@@ -60,9 +61,11 @@ class TurnRunner:
         self.host.emit(TurnStarted(turn_id))
         self._note_prompt(self.services.commands.kept(blocks))
         self.keep.record(TurnOpened(turn_id))
+        self._plugins(turn).tell("turn.start", turn=turn_id)
         local = self.services.commands.find(blocks)
         ended, closed = self._answer(turn_id, blocks, local, turn) if local else self._converse(turn_id, turn)
         fault = self._finish(turn_id, ended, closed, local is not None)
+        self._plugins(turn).tell("turn.end", turn=turn_id, stop=closed.stop or "error")
         self.host.emit(TurnEnded(turn_id, closed.stop, closed.usage, fault.message if fault else None))
         return TurnOutcome(closed.stop or "end_turn", closed.usage, fault)
 
@@ -120,8 +123,11 @@ class TurnRunner:
             return self._turn_away(turn_id, turn, speaker, entered)
         try:
             meant = self._work_out(turn)
+            meant, refusal = self._heard(turn, meant)
         except Cancelled:
             return self._turn_away(turn_id, turn, speaker, Entered(cancelled=True))
+        if refusal is not None:
+            return self._turn_away(turn_id, turn, speaker, Entered(refusal=refusal))
         if meant.said:
             return self._say(turn_id, turn, speaker, meant.said)
         spending = Spending(self.keep.cost, self.keep.tokens)
@@ -165,6 +171,20 @@ class TurnRunner:
             return work_out(Use(scope, bytes_shown, lambda form: self.host.question(form, scope)))
         except CommandFault as fault:
             return Meant(said=str(fault))
+
+    def _plugins(self, turn: Turn) -> Interception:
+        return Interception(self.keep.equipment.kit.plugins, turn.scope)
+
+    def _heard(self, turn: Turn, meant: Meant) -> tuple[Meant, str | None]:
+        """What plugins make of the first words of a prompt, and why it must not be heard. Raises `Cancelled`."""
+        place = next((index for index, block in enumerate(meant.blocks) if isinstance(block, Text)), None)
+        if place is None:
+            return meant, None
+        written = meant.blocks[place]
+        assert isinstance(written, Text)
+        words, refusal = self._plugins(turn).heard(written.text)
+        blocks = (*meant.blocks[:place], Text(words), *meant.blocks[place + 1 :])
+        return replace(meant, blocks=blocks), refusal
 
     def _say(self, turn_id: str, turn: Turn, speaker: Speaker, words: str) -> tuple[Ended, TurnClosed]:
         """A command that had something to say to the person, and nothing to the model."""
@@ -239,6 +259,7 @@ class TurnRunner:
         keep, loadout = self.keep, self.keep.loadout
         desk = self._desk(turn_id, turn.scope, speaker, pursuit)
         desk.hooks = hooks
+        desk.plugins = self._plugins(turn)
         follow_ups: list[FollowUp] = [PlanApproval(pursuit.mode, pursuit.calls, speaker.tell), pursuit, hooks]
         if loadout.delivers:
             delivery = Delivery(keep.ledger, keep.roots, speaker.tell, lambda: keep.gate.read_only)

@@ -48,8 +48,8 @@ class Gate(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedByHook:
-    """The verdict on a call that the gate allowed and a hook wants to be asked about."""
+class Stricter:
+    """The verdict of a hook or a plugin, which keeps back more than the gate does. Nothing of it can be remembered."""
 
     reason: str
     argv: tuple[str, ...]

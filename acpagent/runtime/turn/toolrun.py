@@ -32,7 +32,8 @@ from acpagent.core.toolcalls import (
     moved,
 )
 from acpagent.runtime.turn.hooking import TurnHooks
-from acpagent.runtime.turn.permitting import BARRED, AskedByHook, Gate, Permitting, Verdict
+from acpagent.runtime.turn.interception import Interception
+from acpagent.runtime.turn.permitting import BARRED, Gate, Permitting, Stricter, Verdict
 from acpagent.runtime.turn.speaker import new_id
 
 # Snapshots of live output per second: content replaces, so that forwarding every line would be quadratic (TOOL-07).
@@ -63,6 +64,7 @@ class Desk:
     check_store: Callable[[], None] = lambda: None
     objection: Callable[[str, Proposal], str | None] = lambda tool_name, proposal: None
     hooks: TurnHooks = field(default_factory=TurnHooks)
+    plugins: Interception = field(default_factory=Interception)
 
 
 @dataclass(eq=False, slots=True)
@@ -148,6 +150,9 @@ class ToolRunner:
                 f"There is no tool named {one_line(made.name, 80)!r}. The tools are: {', '.join(self._desk.tools)}."
             )
         if problem is None:
+            arguments, problem = self._desk.plugins.before_call(made.name, arguments)
+            running.call = replace(running.call, raw_input=arguments)
+        if problem is None:
             problem = self._prepare(running, arguments)
         self._emit(running)
         if problem is not None:
@@ -223,6 +228,7 @@ class ToolRunner:
         if objection is not None:
             self._settle(running, ToolResult(objection, failed=True))
             return False
+        verdict = self._desk.plugins.judged(running.call, verdict)
         if verdict.action == "allow":
             return True
         subject = running.proposal.subject or running.proposal.title
@@ -259,7 +265,7 @@ class ToolRunner:
             refusal = self._permitting.stopped(running.call, subject, answer.refusal)
         elif answer.question is not None and not running.asked:
             verdict = self._desk.gate.judge(running.made.name, running.proposal)
-            refusal = self._asked(running, AskedByHook(answer.question, verdict.argv))
+            refusal = self._asked(running, Stricter(answer.question, verdict.argv))
         if refusal is not None:
             self._settle(running, refusal)
         return refusal is None
@@ -268,6 +274,7 @@ class ToolRunner:
         running.call = moved(running.call, "in_progress")
         running.started = time.monotonic()
         self._emit(running)
+        self._desk.plugins.tell("tool.start", tool=running.made.name, callId=running.call.id)
         threading.Thread(
             target=self._apply, args=(running,), name=f"acpagent-tool-{running.made.name}", daemon=True
         ).start()
@@ -299,6 +306,7 @@ class ToolRunner:
             result = ToolResult(_broke(running.made.name, error), failed=True)
         try:
             running.beside.append(self._desk.hooks.after_call(running.call, result))
+            result = self._desk.plugins.after_call(running.call, result)
         except Cancelled:  # while hooks ran; what the call did is done
             pass
         return result
@@ -383,6 +391,9 @@ class ToolRunner:
             facts=facts,
         )
         self._open.remove(running)
+        self._desk.plugins.tell(
+            "tool.end", tool=running.made.name, callId=running.call.id, failed=result.failed, text=result.text
+        )
         heard = "\n\n".join(part for part in (result.text, *running.beside) if part)
         self._desk.record(CallSettled(self._desk.turn_id, running.call, heard))
         self._emit(running)
