@@ -132,8 +132,12 @@ class TurnHooks:
             thread = threading.Thread(
                 target=self._notify, args=(source, message, forget), name="acpagent-hook", daemon=True
             )
-            self._beside.append(thread)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # none can be started: the question matters more
+                forget()
+            else:
+                self._beside.append(thread)
 
     def tell_unheard(self) -> None:
         """Tell the person what hooks on other threads had to say."""
