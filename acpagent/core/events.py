@@ -129,6 +129,21 @@ class TitleChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionChanged:
+    """The conversation is being summarised, or was. `before` and `after` in tokens; both, the summary and `by_model` are
+    set at the end alone, `error` where it failed. A completed one by itself is a whole report (COMP-02)."""
+
+    compaction_id: str
+    status: Literal["in_progress", "completed", "failed", "cancelled"]
+    trigger: str
+    before: int = 0
+    after: int = 0
+    summary: str = ""
+    by_model: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Something acpagent says to the person: a code of `core.catalogue` with its parameters. `message_id` is
     empty where it is not stored, so that it need not stay the same."""
@@ -166,6 +181,7 @@ Event = (
     | ControlsChanged
     | CommandsChanged
     | TitleChanged
+    | CompactionChanged
     | Notice
     | Surface
 )

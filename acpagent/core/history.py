@@ -157,6 +157,60 @@ class GoalSet:
     rounds: int = 0
 
 
+# Why a conversation was summarised: it came near the end of the window, did not fit it, or the person asked for it.
+CompactionTrigger = Literal["threshold", "overflow", "person"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What the model reads of everything before the message that `kept_from` names (empty: of everything) is `summary`
+    from here on. `kept_from` is the id of a message, or of the first call of a reply without words.
+
+    `before` and `after`: tokens in the window, of `size`. `by_model`: the model wrote it. `tokens` is what that took,
+    `cost` the session's so far.
+    """
+
+    turn_id: str
+    compaction_id: str
+    summary: str
+    kept_from: str
+    before: int
+    after: int
+    size: int
+    trigger: CompactionTrigger
+    by_model: bool
+    tokens: int = 0
+    cost: float | None = None
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class FileKept:
+    """A file that a call changed. `before` and `after` are the digests of its contents, None where there was no file;
+    what `before` names is stored. `mode` is that of the file before. `lost`: why it cannot be brought back."""
+
+    turn_id: str
+    path: str
+    before: str | None
+    after: str | None
+    mode: int | None = None
+    lost: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """The session is as it was before the turn `to_turn`: everything from there to this entry's own turn is a branch
+    that was left. `files`: those that were brought back. `used`: tokens in the window of `size`, the session's cost."""
+
+    turn_id: str
+    to_turn: str
+    files: tuple[str, ...]
+    used: int
+    size: int
+    cost: float | None
+    currency: str
+
+
 @dataclass(frozen=True, slots=True)
 class Tombstone:
     """The turn named leaves no trace in what the model reads."""
@@ -178,6 +232,9 @@ Entry = (
     | Told
     | Permitted
     | GoalSet
+    | Compacted
+    | FileKept
+    | Rewound
     | Tombstone
 )
 
@@ -216,6 +273,11 @@ def _read_usage(data: dict[str, Any]) -> UsageSet:
     return UsageSet(data["turn"], **plain, estimated=data.get("estimated", False))
 
 
+def _read_rewound(data: dict[str, Any]) -> Rewound:
+    plain = {name: data[name] for name in _REWOUND}
+    return Rewound(data["turn"], **plain | {"files": tuple(data["files"])})
+
+
 def _plan(entry: PlanSet) -> dict[str, Any]:
     return {"turn": entry.turn_id, "entries": [[e.content, e.priority, e.status] for e in entry.entries]}
 
@@ -239,6 +301,12 @@ _CALL = ("call_id", "provider_id", "name", "arguments", "round")
 _USAGE = ("used", "size", "cost", "currency")
 _TOLD = ("level", "code", "params", "message_id")
 _GOAL = ("goal_id", "objective", "phase", "rounds")
+_COMPACTED = (
+    *("compaction_id", "summary", "kept_from", "before", "after", "size"),
+    *("trigger", "by_model", "tokens", "cost", "currency"),
+)
+_FILE = ("path", "before", "after", "mode", "lost")
+_REWOUND = ("to_turn", "files", "used", "size", "cost", "currency")
 _SAID = ("message_id", "role", "text")
 _PERMITTED = ("call_id", "tool", "subject", "outcome", "argv", "rule", "reason", "waited_ms")
 
@@ -269,6 +337,9 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
     "told": (Told, _fields(*_TOLD), _read_told),
     "permitted": (Permitted, _fields(*_PERMITTED), _read_permitted),
     "goal": (GoalSet, _fields(*_GOAL), _reader(GoalSet, *_GOAL)),
+    "compacted": (Compacted, _fields(*_COMPACTED), _reader(Compacted, *_COMPACTED)),
+    "file": (FileKept, _fields(*_FILE), _reader(FileKept, *_FILE)),
+    "rewound": (Rewound, _fields(*_REWOUND), _read_rewound),
     "tombstone": (Tombstone, _fields(), _reader(Tombstone)),
 }
 _KIND_OF = {codec[0]: kind for kind, codec in _CODECS.items()}
