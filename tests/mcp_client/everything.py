@@ -100,8 +100,9 @@ async def count(to: int, ctx: Context) -> str:
 
 
 @server.tool()
-async def hang(folder: str) -> str:
+async def hang(folder: str, ctx: Context) -> str:
     """Leaves `started` in the folder, and `cancelled` if it is."""
+    await ctx.report_progress(1, 2, "hanging")
     Path(folder, "started").touch()
     try:
         await anyio.sleep(3600)

@@ -16,6 +16,9 @@ from acpagent.core.faults import TheirFault
 from acpagent.wire import codes, schema
 
 
+_HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamablehttp"})
+
+
 @dataclass(frozen=True, slots=True)
 class OpenParams:
     kind: Literal["new", "load", "resume"]
@@ -48,6 +51,13 @@ class OptionParams:
     session_id: str
     option: str
     value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitParams:
+    session_id: str
+    form: str
+    values: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +125,18 @@ def _open(kind: Literal["new", "load", "resume"], method: str, params: Any) -> O
 
 
 def _servers(written: Any) -> Any:
-    """Their `env` and `headers` written as maps, as older clients do, in the protocol's own form."""
+    """Their `env` and `headers` written as maps, and other names of HTTP, as older clients have them, in the protocol's
+    own form."""
     if not isinstance(written, list):
         return [] if written is None else written
-    return [
-        {key: _pairs(value) if key in ("env", "headers") else value for key, value in server.items()}
-        if isinstance(server, dict)
-        else server
-        for server in written
-    ]
+    return [_server(server) if isinstance(server, dict) else server for server in written]
+
+
+def _server(written: dict[str, Any]) -> dict[str, Any]:
+    server = {key: _pairs(value) if key in ("env", "headers") else value for key, value in written.items()}
+    if isinstance(kind := server.get("type"), str) and kind.lower() in _HTTP:
+        server["type"] = "http"
+    return server
 
 
 def _pairs(written: Any) -> Any:
@@ -174,6 +187,12 @@ def _command(params: Any) -> tuple[Text, ...]:
 def steer(params: Any) -> PromptParams:
     """Guidance for a prompt that runs; text or attachments, at least one of them with content."""
     return _blocks(initialize.STEER_METHOD, params)
+
+
+def submit(params: Any) -> SubmitParams:
+    """A form that the client showed by itself, filled in; the form judges the values."""
+    fields = clean(initialize.SUBMIT_METHOD, params)
+    return SubmitParams(fields["sessionId"], fields["formInstanceId"], fields["values"])
 
 
 def set_mode(params: Any) -> ModeParams:
