@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -137,7 +138,7 @@ class PluginHost:
 
     def run_action(self, command: str, words: str, scope: Scope) -> str:
         """Let a program do what its command says, with the words after it; what it has to say to the person. Forms that
-        it asks meanwhile are answered first. Raises `SidecarFault`, LookupError for a command that is none, `Cancelled`.
+        it asks meanwhile are answered first. Raises `SidecarFault`, LookupError for what is no command, `Cancelled`.
         """
         name, _, action = command.partition(":")
         sidecar = self._sidecars[name]
@@ -167,14 +168,17 @@ class PluginHost:
             sidecar.tell(event, payload)
 
     def submit(self, instance: str, values: Mapping[str, Any]) -> None:
-        """Hand in a form that the client showed by itself, by the id of that showing. Raises LookupError for a form
-        that is not waiting, `UnfitForm`."""
+        """Hand in a form that the client showed by itself, by the id of that showing. Never blocks. Raises LookupError
+        for a form that is not waiting, `UnfitForm`."""
         with self._scope.lock:
             sidecar, surface_id, payload = self._forms[instance]
         filled = surface.submitted(payload, values)
+        try:
+            self._hand_in(sidecar, surface_id, filled)
+        except SidecarFault as fault:
+            raise UnfitForm(str(fault)) from None
         with self._scope.lock:
             self._forms.pop(instance, None)
-        self._hand_in(sidecar, surface_id, filled)
 
     # -- what the programs ask: never blocks, and knows no lock but leaves
 
@@ -205,6 +209,8 @@ class PluginHost:
 
     def stopped(self, sidecar: Sidecar, cause: str) -> None:
         self._questions.withdraw(sidecar)
+        with self._scope.lock:
+            self._forms = {key: form for key, form in self._forms.items() if form[0] is not sidecar}
         self._show(Notice("warning", "plugin_stopped", {"plugin": sidecar.name, "cause": cause}))
 
     def _put_form(self, sidecar: Sidecar, surface_id: str, payload: Mapping[str, Any]) -> None:
@@ -212,12 +218,14 @@ class PluginHost:
 
         def answered(values: Values | None, reason: str | None) -> None:
             if values is not None:
-                self._hand_in(sidecar, surface_id, values)
+                with contextlib.suppress(SidecarFault):  # nobody is there any more, or has room, to be told
+                    self._hand_in(sidecar, surface_id, values)
 
         if not self._questions.put(sidecar, payload, answered):
             raise speech.fault("rate_limited", "too many forms wait for an answer")
 
     def _hand_in(self, sidecar: Sidecar, surface_id: str, values: Values) -> None:
+        """Raises `SidecarFault`."""
         sidecar.ask_later(speech.SUBMIT, {"surfaceId": surface_id, "values": values})
 
     def _instance(self, sidecar: Sidecar, params: Mapping[str, Any]) -> str:

@@ -337,7 +337,8 @@ class Sidecar:
             self._stop(f"it did not answer {_LATE_IN_A_ROW} times in a row")
 
     def ask_later(self, method: str, params: Mapping[str, Any]) -> None:
-        """Ask something whose answer does not matter. Never blocks."""
+        """Ask something whose answer does not matter. Never blocks. Raises `SidecarFault` for what is too large."""
+        _check_size(params)
         if self._state == "ready" and self._driver is not None:
             self._driver.call(method, dict(params), None)
 

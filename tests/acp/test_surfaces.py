@@ -112,7 +112,9 @@ def test_who_asked_for_it(params: dict[str, Any], shows: bool) -> None:
 def test_it_is_advertised(agent: StartAgent) -> None:
     capabilities = agent().initialize()["agentCapabilities"]
     offered = capabilities["_meta"]["reasonix.io"]["extensionSurface"]
-    assert offered == {"supported": True, "schemaVersion": 1}
+    assert offered == {
+        "supported": True, "schemaVersion": 1, "submit": {"method": "_reasonix.io/session/submitSurface"}
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

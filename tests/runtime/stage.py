@@ -199,6 +199,9 @@ class Stage:
     def title(self) -> TitleChanged:
         return TitleChanged(None, "")
 
+    def submit(self, form: str, values: Mapping[str, Any]) -> None:
+        raise LookupError(form)
+
     def is_local(self, blocks: tuple[Block, ...]) -> bool:
         return False
 

@@ -20,7 +20,10 @@ from tests.wire.ends import Lines, Message, request
 SCRIPT = {
     "turns": [
         {"prompt": "hold", "replies": [[{"stall": True}]]},
-        {"prompt": "ask", "replies": [[{"call": {"tool": "bash", "args": {"command": "true"}}}], [{"text": "Done."}]]},
+        {
+            "prompt": "ask",
+            "replies": [[{"call": {"tool": "bash", "args": {"command": "touch made"}}}], [{"text": "Done."}]],
+        },
     ]
 }
 SESSIONS = 4  # how many prompts can be under way at a time

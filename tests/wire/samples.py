@@ -158,4 +158,10 @@ SAMPLES: dict[tuple[str, str, str], list[Any]] = {
     ("agent", "_reasonix.io/session/steer", RESULT): [{}],
     ("agent", "_reasonix.io/session/reloadExtensions", PARAMS): [SESSION],
     ("agent", "_reasonix.io/session/reloadExtensions", RESULT): [{}, {"queued": True}],
+    ("agent", "_reasonix.io/session/submitSurface", PARAMS): [
+        {**SESSION, "formInstanceId": "form-1-1", "values": {"a": "x", "b": True, "c": ["x"]}}
+    ],
+    ("agent", "_reasonix.io/session/submitSurface", RESULT): [{}],
+    ("agent", "session/set_model", PARAMS): [{**SESSION, "modelId": "local/tiny"}],
+    ("agent", "session/set_model", RESULT): [{}],
 }  # fmt: skip

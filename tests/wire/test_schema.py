@@ -98,7 +98,7 @@ def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
-        if key not in ("_meta", "rawInput", "rawOutput", "properties", "content") or isinstance(item, list):
+        if key not in ("_meta", "rawInput", "rawOutput", "properties", "content", "values") or isinstance(item, list):
             yield from objects(item, (*path, key))
 
 

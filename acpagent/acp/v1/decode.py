@@ -15,7 +15,6 @@ from acpagent.core.blocks import Block, Image, Link, Resource, Text
 from acpagent.core.faults import TheirFault
 from acpagent.wire import codes, schema
 
-
 _HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamablehttp"})
 
 

@@ -17,6 +17,7 @@ VENDOR = "reasonix.io"
 SURFACE = "extensionSurface"
 STEER_METHOD = "_reasonix.io/session/steer"
 RELOAD_METHOD = "_reasonix.io/session/reloadExtensions"
+SUBMIT_METHOD = "_reasonix.io/session/submitSurface"
 # The one sign-in that needs no terminal: stored credentials, found again by `authenticate` (AUTH-17). It comes first:
 # some clients take the first method unasked.
 STORED_CREDENTIALS = "stored-credentials"
@@ -96,7 +97,7 @@ def answer(sees_images: bool, abilities: ClientAbilities, login: TerminalLogin) 
                 VENDOR: {
                     "sessionSteer": {"method": STEER_METHOD},
                     "sessionReloadExtensions": {"method": RELOAD_METHOD},
-                    SURFACE: {"supported": True, "schemaVersion": 1},
+                    SURFACE: {"supported": True, "schemaVersion": 1, "submit": {"method": SUBMIT_METHOD}},
                 }
             },
         },

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from acpagent.acp.v1 import auth, controls, decode, prompting, sessions, vendor
-from acpagent.acp.v1.initialize import RELOAD_METHOD, STEER_METHOD
+from acpagent.acp.v1.initialize import RELOAD_METHOD, STEER_METHOD, SUBMIT_METHOD
 from acpagent.acp.v1.lane import ConnectionLane, Job
 from acpagent.acp.v1.replies import Answers
 from acpagent.core.faults import TheirFault
@@ -44,6 +44,7 @@ METHODS: dict[str, Method] = {
     "session/set_config_option": Method(decode.set_option, "session", controls.set_option),
     STEER_METHOD: Method(decode.steer, "session", vendor.steer),
     RELOAD_METHOD: Method(decode.session_id(RELOAD_METHOD), "session", vendor.reload),
+    SUBMIT_METHOD: Method(decode.submit, "reader", vendor.submit),
 }
 
 

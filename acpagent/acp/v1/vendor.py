@@ -1,16 +1,18 @@
-"""The vendor methods of a session: guidance while a prompt runs, and the reload of what the agent runs with."""
+"""The vendor methods of a session: guidance while a prompt runs, the reload of what the agent runs with, and forms of
+plugins that the client shows by itself."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from acpagent.acp.v1 import decode
 from acpagent.acp.v1.replies import WireReply, nothing
 from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.works import Queued
 from acpagent.wire import codes
 
 if TYPE_CHECKING:
-    from acpagent.acp.v1.decode import PromptParams
+    from acpagent.acp.v1.decode import PromptParams, SubmitParams
     from acpagent.acp.v1.methods import Methods
     from acpagent.runtime.session.session import Session
 
@@ -25,6 +27,17 @@ def reload(methods: Methods, request_id: Any, session_id: str) -> None:
     reply = WireReply(methods.connection, request_id, session.id, _reloaded)
     methods.connection.in_work(request_id, lambda: session.withdraw(reply))
     session.reload(reply)
+
+
+def submit(methods: Methods, request_id: Any, params: SubmitParams) -> None:
+    """Answered once it is on its way to the plugin, which waits for nothing."""
+    try:
+        _session(methods, params.session_id).submit(params.form, params.values)
+    except LookupError:
+        raise decode.bad("formInstanceId", "names no form that waits; it was handed in or is shown anew") from None
+    except ValueError as error:
+        raise decode.bad("values", str(error)) from None
+    methods.connection.respond(request_id, {})
 
 
 def _session(methods: Methods, session_id: str) -> Session:

@@ -129,6 +129,11 @@ class SessionCrew:
             else:
                 reply.fail(OurFault(f"the change could not be stored and was undone: {error}"))
 
+    def submit(self, form: str, values: Mapping[str, Any]) -> None:
+        if self.keep is None or not self._session.is_open:
+            raise LookupError(form)
+        self.keep.equipment.kit.plugins.submit(form, values)
+
     # The work.
 
     def _open(self, opening: Opening) -> Opened:

@@ -51,6 +51,9 @@ class Crew(Protocol):
     def after_work(self) -> None:
         """Work was done and answered; called on the worker, with no lock. Never raises."""
 
+    def submit(self, form: str, values: Mapping[str, Any]) -> None:
+        """Never blocks. Raises LookupError, ValueError."""
+
     def is_local(self, blocks: tuple[Block, ...]) -> bool:
         """Whether a prompt is answered without the model: its turn is born sealed."""
 
@@ -111,6 +114,11 @@ class Session:
 
     def reload(self, reply: Reply) -> None:
         self._offer("reload", reply, reply=reply)
+
+    def submit(self, form: str, values: Mapping[str, Any]) -> None:
+        """Hand in a form that a plugin shows, by the id of that showing; no event of the machine. Raises LookupError
+        for one that is not waiting, ValueError for values that do not fit it."""
+        self._crew.submit(form, values)
 
     def reopen(self, opening: Opening) -> None:
         """Load or resume while the session is live."""
