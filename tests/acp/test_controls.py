@@ -109,7 +109,8 @@ class Room:
         return self.change("session/set_config_option", session, configId=option, value=value, **more)
 
     def values(self, session: str) -> dict[str, Any]:
-        """What the controls are."""
+        """What the controls are, once nothing is done any more: a prompt waits for that."""
+        self.agent.prompt(session, "/help")
         return values_of(self.agent.call("session/resume", {"sessionId": session, "cwd": str(self.cwd)}))
 
 
