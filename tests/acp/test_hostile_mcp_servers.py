@@ -158,14 +158,14 @@ def test_the_agent_ends_in_the_middle_of_a_call(ending: Served) -> None:
 def test_a_session_that_is_closed_while_it_opens(one: Served) -> None:
     """By its own client, which takes the opening back."""
     one.agent.initialize()
-    id = one.agent.request("session/new", {"cwd": str(one.workspace), "mcpServers": [plain("silent", "silent")]})
+    id = one.agent.request("session/new", {"cwd": str(one.workspace), "mcpServers": [plain("silent", "silent", "opening")]})
     one.agent.notify("$/cancel_request", {"requestId": id})
     answer = one.agent.response(id)
     assert answer.get("error", {"code": -32800})["code"] == -32800
     if "error" in answer:
         session, _ = opened(one)
         one.prompt(session, "hello")
-        assert all(gone(pid, 4) for pid in children(one.agent, "silent"))
+        assert all(gone(pid, 4) for pid in children(one.agent, "opening"))
 
 
 @pytest.mark.parametrize(

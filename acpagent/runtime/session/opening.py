@@ -93,15 +93,17 @@ class Opener:
         return keep, [*past, *mended]
 
     def _start(self, cwd: str, servers: tuple[ServerSpec, ...]) -> tuple[Equipment, Kit]:
-        """Start what extends the session; servers come up while the rest is done."""
+        """Start what extends the session; servers come up while the rest is done. It is adopted at once, so that it
+        ends with the equipment, whatever becomes of the opening."""
         equipment = self.equip(cwd)
-        return equipment, equipment.prepare(self.services.find(cwd, servers))
+        kit = equipment.prepare(self.services.find(cwd, servers))
+        equipment.adopt(kit)
+        return equipment, kit
 
     def _ready(self, equipment: Equipment, kit: Kit, opening: Opening) -> None:
         """Raises `Cancelled`."""
         assert opening.scope is not None
         equipment.wait(kit, opening.scope)
-        equipment.adopt(kit)
         equipment.tell_problems(kit.found)
 
     def _loadout(self, settings: dict[str, str], kit: Kit) -> tuple[Loadout, str | None]:
@@ -128,6 +130,7 @@ class Opener:
         roots = Roots(row.cwd, row.directories)
         gate = self.services.make_gate(roots)
         gate.approval = settings["tool_approval"]
+        self.host.language = settings["language"]
         writer = RowWriter(self.services.store, row, stored)
         journal = Journal(writer.submit, self.wake)
         controls = {name: settings[name] for name in CONTROLS if name in settings}
