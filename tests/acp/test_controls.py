@@ -84,7 +84,8 @@ class Room:
 
     def held(self, session: str) -> int:
         """A prompt whose model says nothing; its id."""
-        id, since = self.agent.start_prompt(session, "hold"), len(self.server.requests)
+        since = len(self.server.requests)
+        id = self.agent.start_prompt(session, "hold")
         self.server.wait_for_request(since + 1)
         return id
 
