@@ -33,10 +33,11 @@ from acpagent.runtime.commands.table import CommandTable
 from acpagent.runtime.session import model_commands
 from acpagent.runtime.session.equipment import Found
 from acpagent.runtime.session.instructions import SYSTEM_PROMPT
-from acpagent.runtime.session.loadout import SOURCES, Limits, Loadout, Needs
+from acpagent.runtime.session.loadout import AUTO_COMPACT, SOURCES, Limits, Loadout, Needs
 from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.session.services import Observer, Services
 from acpagent.runtime.session.work_mode import WORK_MODES, WorkMode
+from acpagent.runtime.turn.compaction import Thresholds
 from acpagent.store import grants
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
@@ -192,7 +193,7 @@ class Assembly:
             tools=tools,
             system=provider.encode_system(SYSTEM_PROMPT + mode.block),
             tool_list=provider.encode_tools(specs),
-            limits=_limits(self._settings),
+            limits=_limits(self._settings, model),
             delivers=mode.delivers,
             rules=self._rules(),
             hooks=needs.kit.found.extensions.hooks,
@@ -273,14 +274,15 @@ def _stamp(home: str) -> tuple[int, ...] | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _limits(configured: Settings) -> Limits:
-    limits = configured.limits
+def _limits(configured: Settings, model: ModelSettings) -> Limits:
+    limits, compaction = configured.limits, configured.compaction
     return Limits(
         limits.turn_requests,
         limits.command_seconds,
         limits.output_bytes,
         limits.goal_rounds_without_progress,
         limits.session_tokens,
+        Thresholds(compaction.at, compaction.keep, compaction.seconds, model.max_output_tokens or 0),
     )
 
 
@@ -294,6 +296,8 @@ def _defaults(configured: Settings, flags: Flags) -> dict[str, str]:
         SOURCES: "",
         "mode": "normal",
         "tool_approval": configured.tool_approval,
+        AUTO_COMPACT: "on" if configured.compaction.auto else "off",
+        "language": configured.language,
     }
 
 

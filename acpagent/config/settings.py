@@ -104,6 +104,17 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionSettings:
+    """`auto`: a conversation is summarised by itself. `at` and `keep` are shares of the model's window: at which that
+    happens, and how much of what came last stays whole. `seconds`: how long the model may take for a summary."""
+
+    auto: bool = True
+    at: float = 0.8
+    keep: float = 0.3
+    seconds: float = 60
+
+
+@dataclass(frozen=True, slots=True)
 class FetchSettings:
     """`allow_private`: hosts that may be fetched from although they are in a private network."""
 
@@ -149,6 +160,7 @@ class Settings:
     language: str = "en"
     providers: Mapping[str, ProviderSettings] = field(default_factory=_nothing)
     limits: Limits = Limits()
+    compaction: CompactionSettings = CompactionSettings()
     fetch: FetchSettings = FetchSettings()
     permissions: PermissionSettings = PermissionSettings()
     mcp_servers: Mapping[str, McpServerSettings] = field(default_factory=_nothing)
@@ -200,6 +212,7 @@ def _settings(home: str, written: dict[str, Any]) -> Settings:
         home=home,
         providers=_named(_provider, written.get("providers", {}), home),
         limits=Limits(**written.get("limits", {})),
+        compaction=CompactionSettings(**written.get("compaction", {})),
         fetch=FetchSettings(tuple(written.get("fetch", {}).get("allow_private", ()))),
         permissions=PermissionSettings(**{verdict: tuple(listed) for verdict, listed in rules.items()}),
         mcp_servers=_named(_mcp_server, written.get("mcp_servers", {})),

@@ -130,8 +130,8 @@ class TitleChanged:
 
 @dataclass(frozen=True, slots=True)
 class CompactionChanged:
-    """The conversation is being summarised, or was. `before` and `after` in tokens; both, the summary and `by_model` are
-    set at the end alone, `error` where it failed. A completed one by itself is a whole report (COMP-02)."""
+    """The conversation is being summarised, or was. `before` and `after` in tokens; both, the summary and `by_model`
+    are set at the end alone, `error` where it failed. A completed one by itself is a whole report (COMP-02)."""
 
     compaction_id: str
     status: Literal["in_progress", "completed", "failed", "cancelled"]

@@ -86,6 +86,8 @@ class Happening:
             said["error"] = self.result if self.failed else None
         if self.event == "SessionEnd":
             said["reason"] = self.source
+        elif self.event == "PreCompact":
+            said |= {"trigger": self.source, "custom_instructions": self.message}
         elif self.event == "Notification":
             said["notification_type"] = self.source
         elif self.event == "StopFailure":

@@ -50,7 +50,7 @@ EVENTS: Mapping[str, EventKind] = {
     "SessionStart": EventKind("source", hears=True),
     "SessionEnd": EventKind("source"),
     "Notification": EventKind("source"),
-    "PreCompact": EventKind("source", absent="does not happen yet: nothing is compacted"),
+    "PreCompact": EventKind("source", blocks=True),
 } | {
     # Of other agents, whose files should not become useless by them.
     name: EventKind(absent=_NEVER)

@@ -139,11 +139,11 @@ def test_every_mistake_is_told_with_its_line() -> None:
 
 
 def test_events_that_never_happen_are_left_out_with_a_remark() -> None:
-    found = parse({"hooks": {"SubagentStop": [{"command": "x"}], "PreCompact": [{}], "Stop": [{"command": "y"}]}})
+    found = parse({"hooks": {"SubagentStop": [{"command": "x"}], "PostCompact": [{}], "Stop": [{"command": "y"}]}})
     assert [hook.command for hook in found.hooks] == ["y"]
     assert [(problem.fatal, problem.what) for problem in found.problems] == [
         (False, "hooks.SubagentStop: never happens here"),
-        (False, "hooks.PreCompact: does not happen yet: nothing is compacted"),
+        (False, "hooks.PostCompact: never happens here"),
     ]
 
 

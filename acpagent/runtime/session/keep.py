@@ -19,7 +19,9 @@ from acpagent.runtime.turn.conversation import Conversation
 from acpagent.runtime.turn.goal import Goals
 from acpagent.runtime.turn.hooking import HookMemory
 from acpagent.runtime.turn.journal import Journal
+from acpagent.runtime.turn.meter import Meter
 from acpagent.runtime.turn.mode import ToldMode, read_only
+from acpagent.runtime.turn.workrecord import WorkRecord
 from acpagent.store import entries, sessions
 from acpagent.store.database import Store, Write, together
 from acpagent.store.faults import StoreFault
@@ -97,6 +99,8 @@ class Keep:
     ledger: Ledger = field(default_factory=Ledger)
     hooks: HookMemory = field(default_factory=HookMemory)
     told_context: str = ""
+    work: WorkRecord = field(default_factory=WorkRecord)
+    meter: Meter = field(default_factory=Meter)
 
     def save(self, axes: Mapping[str, str], then: Callable[[BaseException | None], None] = lambda error: None) -> None:
         """Store the axes beside the controls; `then` as with `RowWriter.set_settings`."""
@@ -116,16 +120,18 @@ class Keep:
 
     def learn(self, past: Sequence[Entry]) -> None:
         """What happened is known to the model's view and to those who follow goal, mode and work."""
-        for fold in (self.conversation, self.goals, self.told_mode, self.ledger):
+        for fold in (self.conversation, self.goals, self.told_mode, self.ledger, self.work):
             fold.feed(past)
 
     def take(self, loadout: Loadout, kit: Kit) -> None:
         """Use another loadout, and the kit that it was built with. Under the session lock."""
         self.loadout.provider.close()
-        self.loadout = loadout
+        before, self.loadout = self.loadout.model, loadout
         self.equipment.adopt(kit)
         self.gate.rules = loadout.rules
         self.conversation.rebind(loadout.provider)
+        if loadout.model != before:
+            self.meter = Meter()
 
     def mode_was_set(self) -> None:
         """The person set the mode, perhaps to what it was: a goal may end by it. Under the session lock."""

@@ -11,6 +11,7 @@ from acpagent.extensions.hooks import NO_HOOKS, HookSet
 from acpagent.permission.rules import NO_RULES, Rules
 from acpagent.runtime.session.equipment import Kit
 from acpagent.runtime.session.model_commands import NO_COMMANDS, ModelCommands
+from acpagent.runtime.turn.compaction import Thresholds
 
 # The tool sources that the model connected, as words between commas: an axis that no client sets or sees.
 SOURCES = "sources"
@@ -18,8 +19,10 @@ SOURCES = "sources"
 OFFERS = "offers"
 # The axes that a loadout is built from; any other control of a session needs no rebuild.
 AXES = ("model", "effort", "work_mode", SOURCES)
+# Whether the conversation is summarised by itself, `on` or `off`: a control that only a command sets.
+AUTO_COMPACT = "auto_compact"
 # The controls a session keeps beside its axes.
-CONTROLS = ("mode", "tool_approval")
+CONTROLS = ("mode", "tool_approval", "language", AUTO_COMPACT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +37,14 @@ class Needs:
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of one session's work: seconds, bytes, model calls, and for goals rounds without progress and tokens of
-    the session (None: no bound)."""
+    the session (None: no bound); and when its conversation is summarised."""
 
     turn_requests: int
     command_seconds: float
     output_bytes: int
     goal_rounds: int
     session_tokens: int | None
+    compaction: Thresholds
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.model_commands import CommandFault, Meant, Use
 from acpagent.runtime.session.opening import preface
 from acpagent.runtime.session.services import CommandDesk, LocalAnswer, Services
+from acpagent.runtime.session.upkeep import compactor
 from acpagent.runtime.session.works import Turn, TurnOutcome
 from acpagent.runtime.turn import attached, mode
 from acpagent.runtime.turn.delivery import Delivery
@@ -25,13 +26,14 @@ from acpagent.runtime.turn.followup import FollowUp
 from acpagent.runtime.turn.hooking import Entered, TurnHooks
 from acpagent.runtime.turn.hostcall import HostCalls
 from acpagent.runtime.turn.interception import Interception
-from acpagent.runtime.turn.loop import Ended, Spending, Steering, TurnLoop, tell_unused, words_of
+from acpagent.runtime.turn.loop import Ended, Steering, TurnLoop, tell_unused, words_of
 from acpagent.runtime.turn.mode import Mode
 from acpagent.runtime.turn.notifying import NotifyingHost
 from acpagent.runtime.turn.plan import PlanApproval
 from acpagent.runtime.turn.prompt import PromptReader
 from acpagent.runtime.turn.pursuit import Bounds, Pursuit, Spent
 from acpagent.runtime.turn.speaker import Speaker, new_id
+from acpagent.runtime.turn.spending import Spending
 from acpagent.runtime.turn.stop import STOPS, leaves_no_trace
 from acpagent.runtime.turn.toolrun import Desk, ToolRunner
 from acpagent.store import sessions
@@ -269,7 +271,7 @@ class TurnRunner:
             turn_id=turn_id,
             scope=turn.scope,
             host=self.host,
-            conversation=keep.conversation,
+            compactor=compactor(keep, turn_id, turn.scope, self.host, hooks, spending),
             record=keep.record,
             provider=loadout.provider,
             prefix=(loadout.system, loadout.tool_list),
@@ -277,8 +279,8 @@ class TurnRunner:
             speaker=speaker,
             reader=self._reader(turn.request.blocks, pursuit, entered.context),
             steering=Steering(turn.take, turn.take_or_seal),
-            spending=spending,
-            limit=self.keep.loadout.limits.turn_requests,
+            limit=loadout.limits.turn_requests,
+            token_limit=loadout.limits.session_tokens,
             hooks=hooks,
             follow_ups=follow_ups,
         )

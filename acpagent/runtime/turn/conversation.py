@@ -30,8 +30,8 @@ _REPLY = (Said, ReplyKept, CallMade, CallSettled)  # isinstance does not narrow 
 # Letters that an image and the wrapping of a message count for: near enough to tell how full the window is.
 _IMAGE_LETTERS, _WRAPPING_LETTERS = 5_000, 40
 SUMMARY_HEAD = (
-    "[The conversation up to here no longer fits and was summarised. What follows is the record of it; go on from there."
-    " Files are as they are now: read them again before you change them.]"
+    "[The conversation up to here no longer fits and was summarised. What follows is the record of it; go on from"
+    " there. Files are as they are now: read them again before you change them.]"
 )
 INTERRUPTED = "The call was interrupted before it finished; nothing is known of its outcome."
 

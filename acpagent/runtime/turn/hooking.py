@@ -110,6 +110,10 @@ class TurnHooks:
         self.tell(Notice("info", "hook_goes_on", {"reason": answer.refusal}))
         return labelled("Stop", f"A hook of the person does not let you stop yet: {answer.refusal}")
 
+    def before_compaction(self, source: str, instructions: str) -> str | None:
+        """The conversation is about to be summarised, `manual` or `auto`: why it must not be. Raises `Cancelled`."""
+        return self._ask("PreCompact", source=source, message=instructions or None).refusal
+
     def close(self, end: End, fault: Fault | None) -> None:
         """The turn is over. Whoever waits for its failure is told of everything but a cancel and the model's own
         stop; and nothing of the hooks is left."""

@@ -8,21 +8,22 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from acpagent.core.blocks import Block, Text
-from acpagent.core.events import Event, Notice, Usage, UsageChanged
+from acpagent.core.events import Event, Notice, UsageChanged
 from acpagent.core.faults import Fault
 from acpagent.core.history import Entry, HostSaid, ReplyKept, TurnClosed, UsageSet, UserSaid
 from acpagent.core.host import Host
 from acpagent.core.model import ModelRequest, Provider, ProviderFault, Retrying, UsageReport
 from acpagent.core.scope import Cancelled, Scope
-from acpagent.runtime.turn.conversation import Conversation
+from acpagent.runtime.turn.compaction import Compactor
 from acpagent.runtime.turn.followup import FollowUp, first_answer
 from acpagent.runtime.turn.hooking import TurnHooks
 from acpagent.runtime.turn.modelcall import ModelReply, call_model
 from acpagent.runtime.turn.prompt import PromptReader
 from acpagent.runtime.turn.speaker import Speaker, new_id
+from acpagent.runtime.turn.spending import warning
 from acpagent.runtime.turn.stop import STOPS, End, provider_fault
 from acpagent.runtime.turn.toolrun import ToolRunner
 from acpagent.runtime.turn.words import STEER_MARK
@@ -34,16 +35,6 @@ class Steering:
 
     take: Callable[[], list[tuple[Block, ...]]]
     take_or_seal: Callable[[], list[tuple[Block, ...]]]
-
-
-@dataclass(slots=True)
-class Spending:
-    """What a session has used so far: `cost` and `tokens` in all, `turn` and `calls` (of the model) in this prompt."""
-
-    cost: float | None = None
-    tokens: int = 0
-    turn: Usage = field(default_factory=Usage)
-    calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ class TurnLoop:
         turn_id: str,
         scope: Scope,
         host: Host,
-        conversation: Conversation,
+        compactor: Compactor,
         record: Callable[[Entry], None],
         provider: Provider,
         prefix: tuple[str, str],
@@ -71,17 +62,18 @@ class TurnLoop:
         speaker: Speaker,
         reader: PromptReader,
         steering: Steering,
-        spending: Spending,
         limit: int,
+        token_limit: int | None,
         hooks: TurnHooks,
         follow_ups: Sequence[FollowUp] = (),
     ) -> None:
-        """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt. `follow_ups`: in the
-        order in which they are asked."""
+        """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt, `token_limit`:
+        tokens of the session. `follow_ups`: in the order in which they are asked."""
         self._turn_id, self._scope, self._host = turn_id, scope, host
-        self._conversation, self._record, self._provider = conversation, record, provider
+        self._compactor, self._record, self._provider = compactor, record, provider
+        self._conversation, self._spending = compactor.memory.conversation, compactor.memory.spending
         self._prefix, self._tools, self._speaker = prefix, tools, speaker
-        self._reader, self._steering, self._spending, self._limit = reader, steering, spending, limit
+        self._reader, self._steering, self._limit, self._token_limit = reader, steering, limit, token_limit
         self._hooks = hooks
         self._follow_ups = follow_ups
         self._told_of_silence = False
@@ -134,9 +126,7 @@ class TurnLoop:
         self._record(HostSaid(self._turn_id, told))
         return True
 
-    def _hear(
-        self, blocks: Sequence[Block], steer: bool, context: str = "", meant: Sequence[Block] = ()
-    ) -> None:
+    def _hear(self, blocks: Sequence[Block], steer: bool, context: str = "", meant: Sequence[Block] = ()) -> None:
         """What the person said, as the model will read it. Steers at one boundary are appended in order. A cancel
         while links are read leaves the person's words (CAN-16)."""
         text = words_of(blocks)
@@ -164,20 +154,30 @@ class TurnLoop:
         return True
 
     def _ask_model(self) -> ModelReply:
-        request = ModelRequest(*self._prefix, self._conversation.fragments())
-        reply = call_model(
+        """Ask, with room in the window for an answer. What turns out too long all the same is made shorter, and asked
+        once more."""
+        self._compactor.make_room()
+        try:
+            reply = self._call_model()
+        except ProviderFault as fault:
+            if fault.kind != "too_long" or not self._compactor.recover():
+                raise
+            reply = self._call_model()
+        if reply.kept:
+            self._record(ReplyKept(self._turn_id, self._provider.name, reply.kept))
+        self._count(reply.usage)
+        return reply
+
+    def _call_model(self) -> ModelReply:
+        return call_model(
             self._provider,
-            request,
+            ModelRequest(*self._prefix, self._conversation.fragments()),
             self._scope,
             self._speaker,
             self._host.wait_room,
             self._show_retry,
             self._show_silence,
         )
-        if reply.kept:
-            self._record(ReplyKept(self._turn_id, self._provider.name, reply.kept))
-        self._count(reply.usage)
-        return reply
 
     def _show_retry(self, retry: Retrying) -> None:
         params = {
@@ -195,17 +195,14 @@ class TurnLoop:
             self._speaker.tell(Notice("info", "model_silent", {"seconds": round(seconds, 1)}))
 
     def _count(self, report: UsageReport) -> None:
-        spending, provider, usage = self._spending, self._provider, report.usage
-        spending.turn = spending.turn + usage
-        cost = provider.cost(usage)
-        if cost is not None:
-            spending.cost = (spending.cost or 0.0) + cost
-        used = usage.input + usage.output
-        spending.calls += 1
-        spending.tokens += used
+        spending, provider, before = self._spending, self._provider, self._spending.tokens
+        used = spending.add(provider, report)
+        self._compactor.note(report.usage.input)
         size, estimated = provider.context_window, report.estimated
         self._record(UsageSet(self._turn_id, used, size, spending.cost, provider.currency, estimated))
         self.emit(UsageChanged(used, size, spending.cost, provider.currency, estimated))
+        if (told := warning(before, spending.tokens, self._token_limit)) is not None:
+            self._speaker.tell(told)
 
     def emit(self, event: Event) -> None:
         """Emit after what the model said so far."""

@@ -1,0 +1,210 @@
+"""Compaction: a conversation that comes near the end of the model's window goes on from a summary of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from acpagent.core.events import CompactionChanged, Event, UsageChanged
+from acpagent.core.history import Compacted, CompactionTrigger, Entry, HostSaid
+from acpagent.core.model import Provider, UserMessage
+from acpagent.core.scope import Cancelled, Scope
+from acpagent.runtime.turn import cutting, summary
+from acpagent.runtime.turn.conversation import Conversation, Piece, summary_piece
+from acpagent.runtime.turn.hooking import TurnHooks
+from acpagent.runtime.turn.meter import Meter
+from acpagent.runtime.turn.speaker import new_id
+from acpagent.runtime.turn.spending import Spending
+from acpagent.runtime.turn.summarise import Written, ask
+from acpagent.runtime.turn.workrecord import WorkRecord
+
+# Shares of the room for requests: what a summary may take, half of it for the model's words; what there must be to
+# summarise, or it is not worth a new beginning; and what a model is shown of it.
+_SUMMARY, _LEAST, _SHOWN = 0.16, 0.1, 0.7
+# Shares of what is left of it beside a summary: for what is kept, and for what stands last, should that not fit.
+_KEPT, _LAST = 0.6, 0.8
+_MOST_SUMMARY_TOKENS = 16_000
+# How much of a length that was too much is taken for what fits.
+_BELOW_CEILING = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Shares of the model's window: at which it is summarised, and of what is kept whole then. `seconds` is how long
+    the model may take for it. `output` are the tokens that an answer needs."""
+
+    at: float = 0.8
+    keep: float = 0.3
+    seconds: float = 60
+    output: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a session remembers by, in the hands of its turns: the model's view, the record beside it, what is known of
+    their size, and what was spent. `told_mode` is the mode that the model knows of."""
+
+    conversation: Conversation
+    record: WorkRecord
+    meter: Meter
+    spending: Spending
+    told_mode: Callable[[], str]
+
+
+@dataclass(slots=True)
+class Compactor:
+    """Made for each turn; runs on the session worker. `prefix` are the letters of system prompt and tool list. `again`
+    is what the model must be told anew once it is no longer in what it reads. `automatic`: the person lets it happen by
+    itself before it must."""
+
+    turn_id: str
+    scope: Scope
+    provider: Provider
+    memory: Memory
+    prefix: int
+    thresholds: Thresholds
+    record: Callable[[Entry], None]
+    emit: Callable[[Event], None]
+    hooks: TurnHooks
+    automatic: Callable[[], bool]
+    again: Callable[[], tuple[str, ...]]
+    _recovered: bool = False
+    _asked: int = 0
+
+    @property
+    def room(self) -> int:
+        """Tokens that a request may take, so that an answer still fits."""
+        window = self.provider.context_window
+        room = max(window - self.thresholds.output, window // 2)
+        ceiling = self.memory.meter.ceiling
+        return room if ceiling is None else min(room, int(ceiling * _BELOW_CEILING))
+
+    def used(self) -> int:
+        """Tokens that the next request takes, roughly."""
+        return self.memory.meter.tokens(self._letters())
+
+    def make_room(self) -> None:
+        """Before a call of the model, when every call of a tool is settled: summarise if it is time. Raises
+        `Cancelled`."""
+        window = self.provider.context_window
+        if window <= 0:
+            return
+        used, room = self.used(), self.room
+        soft = min(self.thresholds.at * window, room)
+        if used >= room or (self.automatic() and used >= soft):
+            self.compact("threshold", least=0.0 if used >= room else _LEAST)
+        self._asked = self._letters()
+
+    def note(self, tokens: int) -> None:
+        """The request was counted."""
+        self.memory.meter.note(tokens, self._asked)
+
+    def recover(self) -> bool:
+        """The model's server says that the conversation is too long for it: whether it is shorter now, once a turn.
+        Raises `Cancelled`."""
+        if self._recovered:
+            return False
+        self._recovered = True
+        self.memory.meter.note_overflow(self._letters())
+        shorter = self.compact("overflow") is not None
+        self._asked = self._letters()
+        return shorter
+
+    def compact(self, trigger: CompactionTrigger, instructions: str = "", least: float = 0.0) -> Compacted | None:
+        """Summarise what is not kept; None where there is nothing, or less than the share `least` of the room, to
+        summarise, or where a hook has something against it. Raises `Cancelled`, and then nothing has changed."""
+        pieces = [piece for piece in self.memory.conversation.pieces() if not self._is_own(piece, trigger)]
+        begin = self._cut(pieces)
+        if begin is None or self._tokens(pieces[:begin]) < least * self.room:
+            return None
+        refusal = self.hooks.before_compaction("manual" if trigger == "person" else "auto", instructions)
+        if refusal is not None and trigger != "overflow":
+            return None
+        compaction_id = new_id("compaction")
+        self.emit(CompactionChanged(compaction_id, "in_progress", trigger))
+        try:
+            written = self._write(pieces[:begin], instructions)
+            self.scope.check()
+        except Cancelled:
+            self.emit(CompactionChanged(compaction_id, "cancelled", trigger))
+            raise
+        return self._settle(compaction_id, trigger, pieces, begin, written)
+
+    def _is_own(self, piece: Piece, trigger: CompactionTrigger) -> bool:
+        """The command that asks for it is none of what it is of."""
+        return trigger == "person" and piece.turn_id == self.turn_id
+
+    def _cut(self, pieces: list[Piece]) -> int | None:
+        meter, room = self.memory.meter, self.room
+        left = max(0.0, room - self.prefix * meter.ratio - self._summary_tokens())
+        keep = min(self.thresholds.keep * self.provider.context_window, _KEPT * left)
+        return cutting.cut(pieces, meter.letters(keep), meter.letters(_LAST * left))
+
+    def _write(self, pieces: list[Piece], instructions: str) -> Written:
+        tokens = self._summary_tokens() // 2
+        shown = self.memory.meter.letters(_SHOWN * self.room)
+        told = summary.request(pieces, instructions, shown)
+        system = summary.SYSTEM.format(words=summary.words_for(tokens))
+        written = ask(self.provider, system, told, self.scope, self.thresholds.seconds)
+        if written.usage is not None:
+            self.memory.spending.add(self.provider, written.usage)
+        return written
+
+    def _settle(
+        self, compaction_id: str, trigger: CompactionTrigger, pieces: list[Piece], begin: int, written: Written
+    ) -> Compacted:
+        """Make it part of the history. What the model needs to know whatever it reads, it is told again."""
+        memory, half = self.memory, self.memory.meter.letters(self._summary_tokens() // 2)
+        by_model = summary.is_useful(written.text)
+        narrative = written.text if by_model else summary.without_model(pieces[:begin], half)
+        record = summary.recorded(memory.record, memory.told_mode(), half)
+        text = summary.whole(summary.bounded(narrative.strip(), half), record)
+        kept_from = pieces[begin].anchor if begin < len(pieces) else ""
+        usage = written.usage.usage if written.usage is not None else None
+        before = self.used()
+        memory.meter.forget()
+        left = summary_piece(text).letters + sum(piece.letters for piece in pieces[begin:])
+        entry = Compacted(
+            turn_id=self.turn_id,
+            compaction_id=compaction_id,
+            summary=text,
+            kept_from=kept_from,
+            before=before,
+            after=memory.meter.tokens(self.prefix + left),
+            size=self.provider.context_window,
+            trigger=trigger,
+            by_model=by_model,
+            tokens=usage.input + usage.output if usage is not None else 0,
+            cost=memory.spending.cost,
+            currency=self.provider.currency,
+        )
+        self.record(entry)
+        for event in events(entry):
+            self.emit(event)
+        if trigger != "person":
+            self._tell_again()
+        return entry
+
+    def _tell_again(self) -> None:
+        heard = [message.text for message in self.memory.conversation.messages() if isinstance(message, UserMessage)]
+        missing = [part for part in self.again() if part and not any(part in text for text in heard)]
+        if missing:
+            self.record(HostSaid(self.turn_id, "\n\n".join(missing)))
+
+    def _summary_tokens(self) -> int:
+        return min(int(_SUMMARY * self.room), _MOST_SUMMARY_TOKENS)
+
+    def _letters(self) -> int:
+        self.memory.conversation.pieces()
+        return self.prefix + self.memory.conversation.letters
+
+    def _tokens(self, pieces: list[Piece]) -> int:
+        return round(sum(piece.letters for piece in pieces) * self.memory.meter.ratio)
+
+
+def events(entry: Compacted) -> tuple[Event, ...]:
+    """What a compaction is to the outside, as it happens and when it is replayed."""
+    changed = CompactionChanged(
+        entry.compaction_id, "completed", entry.trigger, entry.before, entry.after, entry.summary, entry.by_model
+    )
+    return changed, UsageChanged(min(entry.after, entry.size), entry.size, entry.cost, entry.currency, True)

@@ -1,0 +1,60 @@
+"""Asking the model for a summary: a request of its own, without tools, that nobody has to watch or wait for long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+from acpagent.core.events import Usage
+from acpagent.core.model import Finished, ModelRequest, Provider, TextDelta, UsageReport, UserMessage
+from acpagent.core.scope import Cancelled, Scope, run_closers
+from acpagent.runtime.turn.modelcall import Handoff
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the model wrote, empty if nothing came of it, and what it took; None: nobody counted."""
+
+    text: str
+    usage: UsageReport | None = None
+
+
+def ask(provider: Provider, system: str, text: str, scope: Scope, seconds: float) -> Written:
+    """Ask, and wait `seconds` at most. Runs on the session worker. Raises `Cancelled` as soon as the scope is; whatever
+    else goes wrong is an answer without text."""
+    fragments = tuple(provider.encode(UserMessage(text)))
+    request = ModelRequest(provider.encode_system(system), provider.encode_tools(()), fragments)
+    own = Scope(scope.lock)
+
+    def end() -> None:
+        run_closers(own.cancel())
+
+    forget = scope.add_closer(end)
+    handoff = Handoff(own)
+    helper = threading.Thread(target=handoff.read_all, args=(provider, request), name="acpagent-summary", daemon=True)
+    try:
+        helper.start()
+        return _collected(handoff, time.monotonic() + seconds)
+    except Cancelled:
+        raise
+    except Exception:  # no failure of a summary is worth a turn
+        return Written("")
+    finally:
+        forget()
+        end()
+
+
+def _collected(handoff: Handoff, deadline: float) -> Written:
+    """Everything up to the end of the answer; one that is late or cut short is none."""
+    said, usage, ended = list[str](), UsageReport(Usage()), ""
+    while (left := deadline - time.monotonic()) > 0 and (batches := handoff.take(left)) is not None:
+        for event in (event for batch in batches for event in batch):
+            if isinstance(event, TextDelta):
+                said.append(event.text)
+            elif isinstance(event, UsageReport):
+                usage = event
+            elif isinstance(event, Finished):
+                ended = event.reason
+    text = "".join(said) if ended in ("stop", "length") else ""
+    return Written(text, usage if ended else None)
