@@ -9,7 +9,7 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from acpagent.core import shellparse
 from acpagent.core.shellparse import Command, Script
@@ -20,11 +20,13 @@ from acpagent.runtime.evidence.check_table import CheckKind
 @dataclass(frozen=True, slots=True)
 class Check:
     """A check that a command line runs. `command` is the check itself, without what wraps it. `masked` says why the
-    line's exit status is not the check's, in words; empty where it is: exit 0 then means that it passed."""
+    line's exit status is not the check's, in words; empty where it is: exit 0 then means that it passed. `last`:
+    nothing behind it in the line does anything but check."""
 
     kind: CheckKind
     command: str
     masked: str = ""
+    last: bool = field(default=True, compare=False)
 
 
 # What may stand around a command without a word in its exit status.
@@ -35,7 +37,10 @@ _ERREXIT, _PIPEFAIL = re.compile(r"-[a-z]*e[a-z]*"), "pipefail"
 
 def recognise(script: Script) -> tuple[Check, ...]:
     """Every check that a command line runs, in order."""
-    return tuple(_found(script))
+    found = list(_found(script))
+    checking = [position for position, _ in found]
+    last_other = max((at for at in range(len(script.commands)) if at not in checking), default=-1)
+    return tuple(replace(check, last=position > last_other) for position, check in found)
 
 
 def rewrites(script: Script) -> bool:
@@ -56,8 +61,9 @@ def unwrapped(words: Sequence[str]) -> tuple[str, ...]:
     return (_program(left[0]), *left[1:]) if left else ()
 
 
-def _found(script: Script) -> Iterator[Check]:
-    for command in script.commands:
+def _found(script: Script) -> Iterator[tuple[int, Check]]:
+    """Each check, with the place of its command in the line."""
+    for position, command in enumerate(script.commands):
         if not command.words or not command.words[0].static:
             continue
         plain = [word.text for word in command.words]
@@ -67,10 +73,10 @@ def _found(script: Script) -> Iterator[Check]:
         masked = _masked(script, command)
         if words[0] in table.SHELLS and (inner := _behind_c(words)) is not None:
             for check in recognise(shellparse.parse(inner)):
-                yield Check(check.kind, check.command, check.masked or masked)
+                yield position, Check(check.kind, check.command, check.masked or masked)
         elif (kind := _kind(words, plain)) is not None:
             forgives = "it forgives failures" if _has(table.FORGIVING, words) else ""
-            yield Check(kind, " ".join(words), forgives or masked)
+            yield position, Check(kind, " ".join(words), forgives or masked)
 
 
 def _masked(script: Script, command: Command) -> str:

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from acpagent.core import shellparse
+from acpagent.core.evidence import CheckStatus
 from acpagent.core.history import CallSettled, Entry, PlanSet, TurnOpened
 from acpagent.core.paths import Roots
 from acpagent.core.shellparse import Command, Script
 from acpagent.core.toolcalls import Diff, PlanEntry, ToolCall
 from acpagent.permission import commands
-from acpagent.runtime.evidence import checks
+from acpagent.runtime.evidence import checks, outcomes
 from acpagent.runtime.evidence.checks import Check
+from acpagent.runtime.evidence.watch import CHANGES, COMPLETE
 
 SHELL_TOOL, SIGN_OFF_TOOL = "bash", "complete_step"
 _CHANGES = frozenset({"edit", "delete", "move"})
@@ -33,20 +35,44 @@ class Passed:
     line: str
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A check that was run, and how it went. `covers`: the last moment whose changes it saw."""
+
+    at: int
+    covers: int
+    call_id: str
+    check: Check
+    line: str
+    status: CheckStatus
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A command that nobody has looked at yet."""
+
+    at: int
+    line: str
+    call: ToolCall
+    output: str
+
+
 @dataclass(slots=True)
 class Ledger:
     """Owned by the session worker; needs no lock. Commands are kept as they come, and read when somebody wants to know.
 
-    Times are numbers that only grow. A task begins with a prompt while nothing of the plan is left to do, and then
-    what was done before no longer counts.
+    Times are numbers that only grow, two at a time: what comes at an odd one came before a change by the same call. A
+    task begins with a prompt while nothing of the plan is left to do, and then what was done before no longer counts.
     """
 
     plan: tuple[PlanEntry, ...] = ()
     changed: dict[str, int] = field(default_factory=dict)  # path -> when last
     passed: list[Passed] = field(default_factory=list)
+    ran: list[Ran] = field(default_factory=list)
     signed: list[tuple[int, str]] = field(default_factory=list)  # when, and all that was quoted
     turn_began: int = 0
-    _unread: list[tuple[int, str, bool]] = field(default_factory=list)  # when, the command, whether it ended well
+    _unread: list[_Unread] = field(default_factory=list)
     _looked: dict[str, int] = field(default_factory=dict)
     _reviewed: int = 0
     _now: int = 0
@@ -54,25 +80,34 @@ class Ledger:
     def feed(self, entries: Iterable[Entry]) -> None:
         """Take entries in the order they happened."""
         for entry in entries:
-            self._now += 1
+            self._now += 2
             if isinstance(entry, TurnOpened):
                 self._begin_turn()
             elif isinstance(entry, PlanSet):
                 self.plan = entry.entries
             elif isinstance(entry, CallSettled):
-                self._take(entry.call)
+                self._take(entry.call, entry.text)
 
     def read(self, roots: Roots) -> None:
         """Catch up with the commands that came in. What is written outside the `roots` is nobody's work."""
-        for at, line, ended_well in self._unread:
-            script = shellparse.parse(line)
-            self._change([*_written(script, roots), *([line] if checks.rewrites(script) else [])], at)
-            if ended_well:
-                found = checks.recognise(script)
-                self.passed += [Passed(at, check, line) for check in found if not check.masked]
-                if any(_reviews(command) for command in script.commands):
-                    self._reviewed = at
+        for unread in self._unread:
+            self._read(unread, roots)
         self._unread.clear()
+
+    def _read(self, unread: _Unread, roots: Roots) -> None:
+        at, facts, script = unread.at, unread.call.facts, shellparse.parse(unread.line)
+        if not facts.get(COMPLETE):  # nobody looked, or not at all of it: the command is taken at its word
+            rewritten = [unread.line] if checks.rewrites(script) else []
+            self._change([*_written(script, roots), *rewritten], at)
+        found = checks.recognise(script)
+        for check in found:
+            status, reason = outcomes.of(check, facts, unread.output, len(found))
+            covers = at if check.last else at - 1
+            self.ran.append(Ran(at, covers, unread.call.id, check, unread.line, status, reason))
+            if status == "passed":
+                self.passed.append(Passed(covers, check, unread.line))
+        if facts.get("exit_code") == 0 and any(_reviews(command) for command in script.commands):
+            self._reviewed = at
 
     @property
     def last_change(self) -> int:
@@ -103,6 +138,14 @@ class Ledger:
         """The checks that passed after the last change, or by the command line that made it."""
         return [passed for passed in self.passed if passed.at >= self.last_change]
 
+    def verified(self, path: str) -> bool:
+        """Whether a changed file was checked as it is now; of one that is for readers, whether it was read."""
+        changed = self.changed.get(path, 0)
+        if any(passed.at >= changed for passed in self.passed):
+            return True
+        read = max(self._reviewed, self._looked.get(path, 0)) > changed
+        return read and path.lower().endswith(_DOCUMENT_ENDINGS)
+
     def signed_for(self, proof: Passed | None) -> bool:
         """Whether work was signed off after a proof, quoting it; without one, after the last change."""
         if proof is None:
@@ -113,35 +156,48 @@ class Ledger:
         self.turn_began = self._now
         if not self.open_steps():
             self.plan, self._reviewed = (), 0
-            for record in (self.changed, self.passed, self.signed, self._looked, self._unread):
+            for record in (self.changed, self.passed, self.ran, self.signed, self._looked, self._unread):
                 record.clear()
 
-    def _take(self, call: ToolCall) -> None:
+    def _take(self, call: ToolCall, output: str) -> None:
+        seen = changed_paths(call)
+        self._change(seen, self._now)
         if call.name == SHELL_TOOL:
-            self._note_command(call)
+            self._note_command(call, output)
         elif call.status == "completed" and call.name == SIGN_OFF_TOOL:
-            self.signed.append((self._now, "\n".join(_listed(call.raw_output, "evidence"))))
-        elif call.status == "completed" and call.kind in _CHANGES:
+            self.signed.append((self._now, "\n".join(listed(call.raw_output, "evidence"))))
+        elif call.status == "completed" and call.kind in _CHANGES and not seen:
             self._change(_places(call) or [call.title], self._now)
         elif call.status == "completed" and call.kind in _LOOKS:
             self._looked.update(dict.fromkeys(_places(call), self._now))
 
-    def _note_command(self, call: ToolCall) -> None:
+    def _note_command(self, call: ToolCall, output: str) -> None:
         """One that failed may have written all the same. Of a background job no end is known, so that it shows
         nothing."""
         line = call.raw_input.get("command") if isinstance(call.raw_input, dict) else None
         if isinstance(line, str):
-            self._unread.append((self._now, line, call.facts.get("exit_code") == 0))
+            self._unread.append(_Unread(self._now, line, call, output))
 
     def _change(self, paths: Iterable[str], at: int) -> None:
         for path in paths:
             self.changed[path] = max(at, self.changed.get(path, 0))
 
 
+def changed_paths(call: ToolCall) -> list[str]:
+    """The files that a call was seen to change, those that it took away included."""
+    rows = call.facts.get(CHANGES)
+    return [str(row[0]) for row in rows] if isinstance(rows, list) else []
+
+
 def quotes(words: str, proof: Passed) -> bool:
     """Whether some words quote a command, be it in other quotation marks and spacing."""
+    return quotes_line(words, proof.line, proof.check.command)
+
+
+def quotes_line(words: str, *lines: str) -> bool:
+    """Whether some words quote one of some command lines, in whatever quotation marks and spacing."""
     said = _plain(words)
-    return any(_plain(command) in said for command in (proof.line, proof.check.command))
+    return any(_plain(line) in said for line in lines)
 
 
 def _plain(text: str) -> str:
@@ -170,6 +226,7 @@ def _places(call: ToolCall) -> list[str]:
     return list(dict.fromkeys(os.path.realpath(path) for path in paths))
 
 
-def _listed(raw: Any, name: str) -> Sequence[str]:
+def listed(raw: Any, name: str) -> Sequence[str]:
+    """The texts of a list in a call's data."""
     found = raw.get(name) if isinstance(raw, dict) else None
     return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []

@@ -1,0 +1,255 @@
+"""Putting the evidence of a turn together, from the ledger, the account of the turn, and what stands of both."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from acpagent.core import bounds
+from acpagent.core.events import Usage
+from acpagent.core.evidence import (
+    Approval,
+    Bundle,
+    ChangedFile,
+    CheckRun,
+    Claim,
+    CommandStatus,
+    DiffTotals,
+    Metrics,
+    RanCommand,
+    Reference,
+    ReviewAction,
+)
+from acpagent.core.history import CallSettled, Permitted
+from acpagent.core.paths import Roots
+from acpagent.core.toolcalls import ToolCall
+from acpagent.runtime.evidence import ledger as ledgers
+from acpagent.runtime.evidence import status as statuses
+from acpagent.runtime.evidence.account import Account
+from acpagent.runtime.evidence.ledger import SHELL_TOOL, SIGN_OFF_TOOL, Ledger, Ran
+
+COMMAND_CHARACTERS, SUMMARY_CHARACTERS, PREVIEW_CHARACTERS = 2000, 500, 500
+MOST_ROWS = 200
+# What a person said to a question, and what stands for a refusal without one.
+_ALLOWED = frozenset({"once", "session", "repo", "full"})
+_WENT: dict[str, Literal["success", "failure"]] = {"passed": "success", "failed": "failure"}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a bundle says of where it comes from."""
+
+    id: str
+    roots: Roots
+    now: Callable[[], str]
+
+
+def assemble(account: Account, ledger: Ledger, session: Session, usage: Usage) -> Bundle | None:
+    """The evidence of the turn; None for one that neither changed nor checked anything."""
+    ledger.read(session.roots)
+    calls = {entry.call.id for entry in account.settled}
+    ran = [run for run in ledger.ran if run.call_id in calls]
+    mutated = [entry for entry in account.settled if ledgers.changed_paths(entry.call)]
+    if not mutated and not ran and account.complete:
+        return None
+    files = _files(account, ledger, session.roots)
+    standing = statuses.standing(ran)
+    checks = _checks(standing, files)
+    claims = _claims(account.settled, ledger)
+    diagnostics = _diagnostics(account.settled, ran)
+    complete = account.complete and not any("job_id" in entry.call.facts for entry in account.settled)
+    risks = statuses.risks(tuple(files.values()), checks, diagnostics, complete)
+    counts = any(run.status in ("passed", "failed") and _saw(run, files, ledger) for run in standing)
+    return Bundle(
+        session_id=session.id,
+        turn_id=account.turn_id,
+        status=statuses.status(tuple(files.values()), checks, risks, claims, counts, account.blocked),
+        created_at=session.now(),
+        summary=bounds.one_line(account.last_words, SUMMARY_CHARACTERS),
+        changed_files=tuple(files.values())[:MOST_ROWS],
+        diff=_totals(tuple(files.values())),
+        commands=_commands(account.settled, ran)[:MOST_ROWS],
+        checks=checks,
+        approvals=_approvals(account)[:MOST_ROWS],
+        claims=claims,
+        risks=risks,
+        review_actions=_reviews(account, session.roots),
+        evidence=_references(account.settled, ran, diagnostics, ledger)[:MOST_ROWS],
+        metrics=Metrics(account.model_calls, usage.input, usage.output),
+    )
+
+
+def _files(account: Account, ledger: Ledger, roots: Roots) -> dict[str, ChangedFile]:
+    found = account.files(roots)
+    return {path: replace(file, verified=ledger.verified(path)) for path, file in found.items()}
+
+
+def _saw(run: Ran, files: dict[str, ChangedFile], ledger: Ledger) -> bool:
+    return any(run.covers >= ledger.changed.get(path, 0) for path in files)
+
+
+def _totals(files: Sequence[ChangedFile]) -> DiffTotals:
+    return DiffTotals(
+        len(files),
+        sum(file.added or 0 for file in files),
+        sum(file.removed or 0 for file in files),
+        any(file.added is None for file in files),
+    )
+
+
+def _checks(standing: Sequence[Ran], files: dict[str, ChangedFile]) -> tuple[CheckRun, ...]:
+    """Where nothing checked what was changed, that is a check, too, which was not run."""
+    found = [
+        CheckRun(
+            f"check_{number}",
+            statuses.LABELS[run.check.kind],
+            run.status,
+            run.check.kind,
+            f"cmd_{run.call_id}",
+            bounds.one_line(run.check.command, COMMAND_CHARACTERS),
+            run.reason,
+        )
+        for number, run in enumerate(standing, 1)
+    ]
+    if not found and any(not file.verified for file in files.values()):
+        found.append(CheckRun("check_1", "Command verification", "not_run", reason="check_missing"))
+    return tuple(found)
+
+
+def _commands(settled: Sequence[CallSettled], ran: Sequence[Ran]) -> tuple[RanCommand, ...]:
+    kinds = {run.call_id: run.check.kind for run in reversed(ran)}
+    return tuple(_command(entry, kinds.get(entry.call.id)) for entry in settled if _line(entry.call) is not None)
+
+
+def _command(entry: CallSettled, kind: str | None) -> RanCommand:
+    call, facts = entry.call, entry.call.facts
+    return RanCommand(
+        id=f"cmd_{call.id}",
+        command=(_line(call) or "")[:COMMAND_CHARACTERS],
+        status=_ended(call),
+        tool_call_id=call.id,
+        exit_code=facts.get("exit_code"),
+        duration_ms=facts.get("duration_ms"),
+        verification_kind=kind,
+        output_digest="sha256:" + hashlib.sha256(entry.text.encode("utf-8", "surrogatepass")).hexdigest(),
+        output_preview=bounds.one_line(entry.text, PREVIEW_CHARACTERS),
+    )
+
+
+def _line(call: ToolCall) -> str | None:
+    if call.name != SHELL_TOOL or not isinstance(call.raw_input, dict):
+        return None
+    line = call.raw_input.get("command")
+    return line if isinstance(line, str) else None
+
+
+def _ended(call: ToolCall) -> CommandStatus:
+    if "exit_code" not in call.facts:
+        return "running" if "job_id" in call.facts and call.status == "completed" else "skipped"
+    return "passed" if call.facts["exit_code"] == 0 and call.status == "completed" else "failed"
+
+
+def _approvals(account: Account) -> tuple[Approval, ...]:
+    """Every question, every refusal without one, and what acted without anybody being asked."""
+    found = {row.call_id: _approval(row) for row in account.permitted}
+    for entry in account.settled:
+        call = entry.call
+        acted = ledgers.changed_paths(call) or "exit_code" in call.facts or "job_id" in call.facts
+        if acted and call.id not in found:
+            line = _line(call)
+            value = call.title if line is None else line
+            found[call.id] = Approval(
+                call.id, call.name, "auto", True, "tool" if line is None else "command", value[:COMMAND_CHARACTERS]
+            )
+    return tuple(found.values())
+
+
+def _approval(row: Permitted) -> Approval:
+    allowed = row.outcome in _ALLOWED
+    return Approval(
+        tool_call_id=row.call_id,
+        tool_name=row.tool,
+        decision=row.outcome if allowed else "deny",
+        approved=allowed,
+        approval_kind="command" if row.tool == SHELL_TOOL else "tool",
+        approval_value=row.subject[:COMMAND_CHARACTERS],
+        description=row.rule,
+        reason=row.reason or ("" if row.outcome in (*_ALLOWED, "deny") else row.outcome),
+    )
+
+
+def _reviews(account: Account, roots: Roots) -> tuple[ReviewAction, ...]:
+    """What the person decided about files that were to be changed."""
+    kinds = {entry.call.id: entry.call.kind for entry in account.settled}
+    found = list[ReviewAction]()
+    for row in account.permitted:
+        if kinds.get(row.call_id) in ("edit", "delete", "move") and row.outcome in (*_ALLOWED, "deny"):
+            number = f"review_action_{len(found) + 1:04}"
+            accepted = row.outcome in _ALLOWED
+            found.append(
+                ReviewAction(number, "accept_file" if accepted else "reject_file", "recorded", "user", row.subject)
+            )
+    return tuple(found)
+
+
+def _claims(settled: Sequence[CallSettled], ledger: Ledger) -> tuple[Claim, ...]:
+    """What was signed off, against the checks that passed after the last change before it."""
+    found: list[Claim] = []
+    for entry in settled:
+        if entry.call.name == SIGN_OFF_TOOL and entry.call.status == "completed":
+            words = "\n".join(ledgers.listed(entry.call.raw_output, "evidence"))
+            runs = [run for run in ledger.ran if ledgers.quotes_line(words, run.check.command, run.line)]
+            proofs = tuple(f"ev_verification_{run.call_id}" for run in runs if run.status == "passed")
+            found.append(
+                Claim(
+                    f"claim_{len(found) + 1}",
+                    bounds.one_line(_claim(entry.call.raw_input), SUMMARY_CHARACTERS),
+                    "supported" if proofs else "unsupported" if runs else "unverified",
+                    tuple(dict.fromkeys(proofs)),
+                )
+            )
+    return tuple(found)
+
+
+def _claim(raw: Any) -> str:
+    if not isinstance(raw, dict):
+        return ""
+    return ": ".join(str(raw[name]) for name in ("step", "result") if raw.get(name))
+
+
+def _diagnostics(settled: Sequence[CallSettled], ran: Sequence[Ran]) -> list[str]:
+    """Failed calls that no later success of the same tool makes good; checks have rows of their own."""
+    checked, open_ones = {run.call_id for run in ran}, dict[str, str]()
+    for entry in settled:
+        call = entry.call
+        if call.status == "completed":
+            open_ones.pop(call.name, None)
+        elif call.id not in checked:
+            open_ones[call.name] = f"ev_diagnostic_{call.id}"
+    return list(open_ones.values())
+
+
+def _references(
+    settled: Sequence[CallSettled], ran: Sequence[Ran], diagnostics: Sequence[str], ledger: Ledger
+) -> tuple[Reference, ...]:
+    runs, found = {run.call_id: run for run in ran}, list[Reference]()
+    for entry in settled:
+        call = entry.call
+        paths = ledgers.changed_paths(call)
+        if paths:
+            fine = all(ledger.verified(path) for path in paths)
+            found.append(
+                Reference(f"ev_mutation_{call.id}", "mutation", "success" if fine else "unverified", call.id)
+            )
+        if call.id in runs and runs[call.id].status in _WENT:
+            went = _WENT[runs[call.id].status]
+            found.append(Reference(f"ev_verification_{call.id}", "verification", went, call.id))
+        elif call.kind == "read" and call.status == "completed":
+            found.append(Reference(f"ev_inspect_{call.id}", "inspect", "success", call.id))
+        if call.status == "failed" and call.id not in runs:
+            id = f"ev_diagnostic_{call.id}"
+            found.append(Reference(id, "diagnostic", "active" if id in diagnostics else "resolved", call.id))
+    return tuple(found)
+

@@ -1,0 +1,76 @@
+"""Whether receipts hold: each one's own seal, and the chain through those of its session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from acpagent.runtime.evidence import receipts
+from acpagent.runtime.evidence.receipts import Damaged, Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong, as a code of the catalogue with its parameters."""
+
+    code: str
+    file: str
+    detail: str = ""
+
+
+def chain(directory: str, known_seals: Collection[str] = ()) -> tuple[list[Receipt], list[Finding]]:
+    """The receipts of a session in order, and what is wrong with them. `known_seals` are those that the session itself
+    remembers: a receipt that was taken away from the end breaks no chain."""
+    found, wrong = list[tuple[str, Receipt]](), list[Finding]()
+    for place in receipts.listed(directory):
+        try:
+            receipt = receipts.read(place)
+        except (Damaged, OSError) as error:
+            wrong.append(Finding("proof_damaged", place, str(error)))
+            continue
+        if os.path.basename(place) != receipts.file_name(receipt.bundle.turn_id):
+            wrong.append(Finding("proof_renamed", place, receipt.bundle.turn_id))
+        found.append((place, receipt))
+    found.sort(key=lambda one: one[1].sequence)
+    wrong += _breaks(found)
+    seals = {receipt.seal for _, receipt in found}
+    wrong += [Finding("proof_missing", directory, seal) for seal in known_seals if seal not in seals]
+    return [receipt for _, receipt in found], wrong
+
+
+def _breaks(found: list[tuple[str, Receipt]]) -> list[Finding]:
+    wrong, previous, sequence = list[Finding](), "", 1
+    for place, one in found:
+        if one.sequence != sequence:
+            wrong.append(Finding("proof_gap", place, str(sequence)))
+        elif one.previous != previous:
+            wrong.append(Finding("proof_unlinked", place, str(one.sequence)))
+        previous, sequence = one.seal, one.sequence + 1
+    return wrong
+
+
+def single(place: str) -> tuple[Receipt | None, list[Finding]]:
+    """One receipt, and those before it in its folder that it is bound to."""
+    try:
+        receipt = receipts.read(place)
+    except (Damaged, OSError) as error:
+        return None, [Finding("proof_damaged", place, str(error))]
+    by_seal = {one.seal: one for one in _readable(os.path.dirname(os.path.abspath(place)))}
+    at = receipt
+    while at.previous:
+        before = by_seal.get(at.previous)
+        if before is None or before.sequence != at.sequence - 1:
+            return receipt, [Finding("proof_gap", place, f"{at.sequence - 1}")]
+        at = before
+    return receipt, [] if at.sequence == 1 else [Finding("proof_gap", place, f"{at.sequence - 1}")]
+
+
+def _readable(directory: str) -> list[Receipt]:
+    found = []
+    for place in receipts.listed(directory):
+        try:
+            found.append(receipts.read(place))
+        except (Damaged, OSError):
+            continue
+    return found
