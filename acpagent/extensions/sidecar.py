@@ -108,6 +108,7 @@ class Sidecar:
         self._early: list[tuple[str, Mapping[str, Any]]] = []
         self._heard = Ration(burst=2000, per_second=500)
         self._settled = threading.Event()  # ready, or ended
+        self._known = threading.Event()  # which of them
         self._gone = threading.Event()
         self._driver: Driver | None = None
         self._group = Group(Chatter(plugin.name, site.log), self._settled.set)
@@ -146,7 +147,7 @@ class Sidecar:
 
     def await_settled(self, seconds: float) -> bool:
         """Wait until it is ready or has failed. False if neither in that time."""
-        return self._settled.wait(seconds)
+        return self._known.wait(seconds)
 
     def close(self, deadline: float) -> bool:
         """Tell it to shut down, and end it if it does not; done by `deadline` (monotonic). Whether it is gone."""
@@ -262,6 +263,7 @@ class Sidecar:
             self._state = "ready"
             slots, early, self._early = list(self._slots), self._early, []
         self._settled.set()
+        self._known.set()
         for slot in slots:
             slot.wake()
         for event, payload in early:
@@ -277,6 +279,7 @@ class Sidecar:
             slots = list(self._slots)
         self._group.stop()
         self._settled.set()
+        self._known.set()
         for slot in slots:
             slot.wake()
 

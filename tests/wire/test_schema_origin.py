@@ -69,7 +69,8 @@ def schemas_in(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_every_reference_leads_somewhere() -> None:
-    documents = {name: json.loads((ROOT / "schemas" / name).read_text()) for name in ("acp-v1.json", "vendor.json")}
+    names = ("acp-v1.json", "vendor.json", "plugin.json")
+    documents = {name: json.loads((ROOT / "schemas" / name).read_text()) for name in names}
     for home, document in documents.items():
         for schema in schemas_in(document):
             if isinstance(schema.get("$ref"), str):
