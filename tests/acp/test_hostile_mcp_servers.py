@@ -158,7 +158,9 @@ def test_the_agent_ends_in_the_middle_of_a_call(ending: Served) -> None:
 def test_a_session_that_is_closed_while_it_opens(one: Served) -> None:
     """By its own client, which takes the opening back."""
     one.agent.initialize()
-    id = one.agent.request("session/new", {"cwd": str(one.workspace), "mcpServers": [plain("silent", "silent", "opening")]})
+    id = one.agent.request(
+        "session/new", {"cwd": str(one.workspace), "mcpServers": [plain("silent", "silent", "opening")]}
+    )
     one.agent.notify("$/cancel_request", {"requestId": id})
     answer = one.agent.response(id)
     assert answer.get("error", {"code": -32800})["code"] == -32800
@@ -180,9 +182,7 @@ def test_a_session_that_is_closed_while_it_opens(one: Served) -> None:
         ({"name": "a", "type": "http", "url": "http://x/", "headers": [{"value": "secret"}]}, "headers[0].name"),
     ],
 )
-def test_servers_that_make_no_sense_are_refused_with_what_is_wrong(
-    one: Served, server: Message, words: str
-) -> None:
+def test_servers_that_make_no_sense_are_refused_with_what_is_wrong(one: Served, server: Message, words: str) -> None:
     one.agent.initialize()
     error = one.agent.fail("session/new", {"cwd": str(one.workspace), "mcpServers": [server]})
     assert error["code"] == -32602

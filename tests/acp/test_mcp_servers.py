@@ -246,7 +246,7 @@ def appears(path: Path) -> None:
 
 def test_what_a_server_asks_is_put_as_choices_where_there_are_no_forms(one: Served, web: str) -> None:
     updates, asked = ask(one, web, "web visit", "once")
-    first, second = asked
+    _, second = asked
     assert "https://example.org/x" in str(second["params"])
     labels = {option["name"]: option["optionId"] for option in second["params"]["options"]}
     assert "I opened it" in " ".join(labels)
@@ -257,9 +257,7 @@ def test_what_a_server_asks_is_put_as_choices_where_there_are_no_forms(one: Serv
 
 
 @pytest.mark.parametrize("answer", ["accept", "decline", "cancel"])
-def test_what_a_server_asks_is_a_form_where_there_are_forms(
-    one: Served, forms: tuple[Any, str], answer: str
-) -> None:
+def test_what_a_server_asks_is_a_form_where_there_are_forms(one: Served, forms: tuple[Any, str], answer: str) -> None:
     agent, session = forms
     id = agent.start_prompt(session, "web ask")
     agent.decide(agent.expect_request(PERMISSION), "once")

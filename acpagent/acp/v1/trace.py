@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from typing import Any
 
 _SECRET_KEYS = frozenset({"env", "headers", "data", "blob", "authorization"})
 _LONGEST = 2000
+# The command that stores secrets, as a text and as a command of its own, of which these are the keys of its words.
+_SECRET_WORDS = re.compile(r"(\s*/mcp\s+secret\s).*", re.DOTALL | re.IGNORECASE)
+_WORDS = frozenset({"args", "arguments"})
 
 
 class Trace:
@@ -40,11 +44,21 @@ class Trace:
 
 
 def redact(value: Any) -> Any:
-    """A copy without what may be secret: environments, headers, binary data; long texts are cut."""
+    """A copy without what may be secret: environments, headers, binary data, secrets that a command is given; long
+    texts are cut."""
     if isinstance(value, dict):
-        return {key: "[redacted]" if key.lower() in _SECRET_KEYS else redact(item) for key, item in value.items()}
+        return {key: "[redacted]" if _is_secret(key, item) else redact(item) for key, item in value.items()}
     if isinstance(value, list):
         return [redact(item) for item in value]
-    if isinstance(value, str) and len(value) > _LONGEST:
-        return f"{value[:_LONGEST]}[{len(value) - _LONGEST} characters more]"
+    if isinstance(value, str):
+        value = _SECRET_WORDS.sub(r"\1[redacted]", value)
+        if len(value) > _LONGEST:
+            return f"{value[:_LONGEST]}[{len(value) - _LONGEST} characters more]"
     return value
+
+
+def _is_secret(key: str, item: Any) -> bool:
+    key = key.lower()
+    return key in _SECRET_KEYS or (
+        key in _WORDS and isinstance(item, str) and item.lower().lstrip().startswith("secret")
+    )

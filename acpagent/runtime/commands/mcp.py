@@ -20,6 +20,7 @@ _HOW = """\
 - `/mcp auth status|login|logout <server>`: for servers that want a person to sign in
 - `/mcp secret list`, `/mcp secret set <NAME> <value>`, `/mcp secret unset <NAME>`: values for `${NAME}` in settings
 - `/mcp reload`: read the settings of all servers anew"""
+_FORGETS = ("unset", "delete", "remove")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -29,12 +30,12 @@ class _Refused(Exception):
 
 def answer(words: str, desk: CommandDesk) -> str:
     """Do what the words say. Raises `Cancelled` while a person signs in."""
-    verb, _, rest = words.partition(" ")
-    act = _VERBS.get(verb.lower() or "status")
+    verb, rest = _parted(words)
+    act = _VERBS.get(verb or "status")
     if act is None:
         return f"There is no `/mcp {bounds.one_line(verb, 40)}`. There are:\n\n{_HOW}"
     try:
-        return act(rest.strip(), desk)
+        return act(rest, desk)
     except (_Refused, ServerFault) as refused:
         return str(refused)
     except OSError as error:
@@ -42,9 +43,13 @@ def answer(words: str, desk: CommandDesk) -> str:
 
 
 def hidden(words: str) -> str:
-    """The words without the value of a secret: what may be kept of them."""
-    parts = words.split(maxsplit=3)
-    return " ".join([*parts[:3], "***"]) if parts[:2] == ["secret", "set"] and len(parts) > 3 else words
+    """The words without the value of a secret: what may be kept of them. Of what is mistyped nothing is known."""
+    verb, rest = _parted(words)
+    what, named = _parted(rest)
+    if verb != "secret" or what in ("", "list", *_FORGETS):
+        return words
+    name = named.split(maxsplit=1)[:1] if what == "set" else []
+    return " ".join([verb, *(["set"] if name else []), *name, "***"])
 
 
 def _status(rest: str, desk: CommandDesk) -> str:
@@ -91,8 +96,8 @@ def _restart(name: str, desk: CommandDesk) -> str:
 
 
 def _auth(rest: str, desk: CommandDesk) -> str:
-    verb, _, name = rest.partition(" ")
-    name = _named(name.strip())
+    verb, name = _parted(rest)
+    name = _named(name)
     if verb == "login":
         desk.servers.sign_in(name, lambda address: desk.tell(f"Open this address to sign in: {address}"), desk.scope)
         return f"Signed in to `{name}`."
@@ -108,7 +113,8 @@ def _auth(rest: str, desk: CommandDesk) -> str:
 def _secret(rest: str, desk: CommandDesk) -> str:
     kept = secrets_file(desk.home)
     values = kept.read()
-    verb, *words = rest.split(maxsplit=2)
+    verb, named = _parted(rest)
+    words = named.split(maxsplit=1)
     if verb == "list" and not words:
         return "Kept: " + (", ".join(f"`{name}`" for name in sorted(values)) or "none") + ". Values are never shown."
     if not words or _NAME.fullmatch(words[0]) is None:
@@ -116,12 +122,18 @@ def _secret(rest: str, desk: CommandDesk) -> str:
     if verb == "set" and len(words) == 2:
         kept.write({**values, words[0]: words[1]})
         return f"`{words[0]}` is kept, and used from the next reload on."
-    if verb in ("unset", "delete", "remove") and len(words) == 1:
+    if verb in _FORGETS and len(words) == 1:
         if words[0] not in values:
             raise _Refused(f"There is no secret {words[0]}.")
         kept.write({name: value for name, value in values.items() if name != words[0]})
         return f"`{words[0]}` is forgotten."
     raise _Refused("There are `/mcp secret list`, `/mcp secret set <NAME> <value>` and `/mcp secret unset <NAME>`.")
+
+
+def _parted(words: str) -> tuple[str, str]:
+    """The first word in small letters, and the rest."""
+    first, *rest = words.split(maxsplit=1) or [""]
+    return first.lower(), rest[0].strip() if rest else ""
 
 
 def _named(name: str) -> str:
