@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from acpagent.core.host import Choice
-from acpagent.core.paths import Roots
+from acpagent.core.paths import Roots, within
 from acpagent.core.rules import Rule, parse
 from acpagent.core.toolcalls import Effect
 from acpagent.permission import effects, lines, protected, rules
@@ -47,6 +47,8 @@ def _asked(tool: str, line: Line, terms: Terms) -> Verdict | None:
     """What is to be asked of a line that no rule forbids; None: it may run."""
     if any(terms.is_protected(effect) for step in line.steps for effect in _effects(step)):
         return Verdict("ask", protected.REASON, "", ONCE)
+    if _decides_trust(line, terms):
+        return Verdict("ask", protected.OURS, "", ONCE)
     if _is_meant(line, terms.granted):
         return None
     meant = _is_meant(line, terms.rules.allow)
@@ -63,6 +65,18 @@ def _asked(tool: str, line: Line, terms: Terms) -> Verdict | None:
     if line.script.doubts:
         return _whole(line, line.script.doubts[0], ALL, terms)
     return _by_steps(line, terms)
+
+
+def _decides_trust(line: Line, terms: Terms) -> bool:
+    """Whether a line that does more than read names what the agent itself goes by. Where a root lies in its directory,
+    the place alone says nothing."""
+    if all(step.level == "reads" for step in line.steps):
+        return False
+    kept = [place for place in terms.kept if not any(within(root, place) for root in terms.roots.all)]
+    said = (line.text, *(" ".join(step.words) for step in line.steps))
+    if any(protected.decides_trust(text, kept) for text in said):
+        return True
+    return any(within(path, place) for path in line.places(terms.roots) for place in kept)
 
 
 def _is_meant(line: Line, allowing: tuple[Rule, ...]) -> bool:

@@ -137,6 +137,16 @@ class Line:
                 if piece and not piece.startswith("-"):
                     yield from _resolved(piece, roots)
 
+    def places(self, roots: Roots) -> Iterator[str]:
+        """Resolved paths that any word of the line could name, whatever is done with it."""
+        for words in self._said:
+            for word in words:
+                if word not in self._dynamic:
+                    for piece in dict.fromkeys((word, *_SEPARATORS.split(word))):
+                        yield from _resolved(piece, roots)
+        for step in self.steps:
+            yield from (*step.reads, *step.writes)
+
     def unclear_words(self, step: Step) -> Iterator[Word]:
         """Words of a step that may name any file."""
         if not step.words or step.words[0] in _NAMES_ONLY:

@@ -1,4 +1,5 @@
-"""Protected places: a change there makes other programs run something, later and unasked.
+"""Protected places: a change there makes other programs run something, later and unasked. And what the agent itself
+goes by: its own directory, and its own commands that say what may run.
 
 A person decides each such change for itself: no approval, rule or earlier yes speaks for it.
 """
@@ -6,12 +7,14 @@ A person decides each such change for itself: no approval, rule or earlier yes s
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 
 from acpagent.core.paths import within
 
 REASON = "a change there can make other programs run commands"
+OURS = "it may decide what this agent trusts, which a person does"
 
 # Directories, wherever they lie: what they hold is protected as a whole. In small letters, as are all names here: some
 # file systems take no notice of case.
@@ -29,6 +32,21 @@ _BELOW = {
     ".config": frozenset({"fish", "git", "autostart", "systemd", "direnv"}),
     ".claude": frozenset({"settings.json", "settings.local.json", "hooks"}),
 }
+
+
+# Our own commands that decide what may run, our modules, and our store, wherever in a line they are named.
+_OURSELVES = re.compile(r"\bacpagent\b(?![/\w-])")
+_DECISIONS = re.compile(r"(?<![\w/-])(trust|plugin)\b(?![/-])")
+_INSIDE = re.compile(
+    r"\b(from|import)\s+acpagent\b|\bacpagent\.(cli|extensions|store)\b|\$\{?ACPAGENT_HOME\b|\bstore\.sqlite3\b"
+)
+
+
+def decides_trust(text: str, kept: Iterable[str] = ()) -> bool:
+    """Whether a command line that does more than read may decide what is trusted, as far as its text tells."""
+    if _INSIDE.search(text) or (_OURSELVES.search(text) and _DECISIONS.search(text)):
+        return True
+    return any(re.search(rf"{re.escape(directory)}(?![\w.-])", text) for directory in kept)
 
 
 def is_protected(path: str, relative: str, kept: Iterable[str] = ()) -> bool:

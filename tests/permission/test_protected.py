@@ -68,3 +68,43 @@ def test_where_one_works_counts_by_what_is_below(tmp_path):
     world = World(tmp_path.resolve() / ".git")
     assert judge(world, world.gate("auto"), "write", "src/a").action == "allow"
     assert judge(world, world.gate("auto"), "write", ".git/config").action == "ask"
+
+
+OURS = [
+    "acpagent trust approve --fingerprint 0123456789abcdef", "acpagent trust approve", "acpagent plugin install ./p",
+    "~/.venvs/a/bin/acpagent trust approve", "python -m acpagent trust approve", "python3 -m acpagent plugin enable p",
+    "env X=1 acpagent trust approve", "timeout 5 acpagent trust approve", "true && acpagent trust approve",
+    "(cd src; acpagent trust approve ..)", "acpa\"gent\" tr\\ust approve", "sh -c 'acpagent trust approve'",
+    "echo acpagent trust approve | sh", "bash <<< 'acpagent trust approve'", "bash <<E\nacpagent trust approve\nE",
+    "$(echo acpagent trust approve)", "echo trust | xargs acpagent", "a=acpagent; $a trust approve",
+    "X=trust; acpagent $X approve", "find . -exec acpagent trust approve ';'", "nohup acpagent trust approve &",
+    "python -c 'from acpagent.extensions import trust'", "python -c 'import subprocess as s; s.run([\"acpagent\", \"trust\"])'",
+    "python -c '__import__(\"acpagent.store.trust\")'",
+    "sqlite3 {home}/store.sqlite3 'delete from grants'", "sqlite3 ../home/store.sqlite3 .dump", "cp x {home}/config.yaml",
+    "python -c 'open(\"{home}/config.yaml\", \"a\")'", "cd {home} && touch x", "cd ../home && ls > y", "rm -rf {home}",
+    "python edit.py --file={home}/config.yaml", "python edit.py $ACPAGENT_HOME/config.yaml", "tar xf a.tar -C ../home",
+    "ln -s {home} here", "mv src/x ../home/",
+]  # fmt: skip
+HARMLESS = [
+    "grep -rn 'acpagent trust' docs", "cat docs/acpagent-plugin.md", "make plugin", "npm run trust", "acpagent --version",
+    "python -m pytest tests/plugin", "pip install acpagent", "acpagent doctor", "touch acpagent/trust.py",
+    "ruff check acpagent/cli/plugin.py", "git commit -m 'Trust plugins'", "touch ../home-made", "ls -l > files.txt",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("approval", ["ask", "auto", "yolo"])
+@pytest.mark.parametrize("line", OURS)
+def test_what_the_agent_trusts_is_a_persons_decision(world, approval, line):
+    line = line.replace("{home}", str(world.base / "home"))
+    gate = world.gate(approval, allow=("Bash", "Bash(acpagent:*)", "Bash(python:*)", "Edit", f"Edit({world.base}/**)"))
+    gate.grant_session("Bash")
+    gate.grant_session("Bash(acpagent trust:*)")
+    if "\n" not in line:
+        gate.grant_repository(f"Bash={line}")
+    verdict = judge(world, gate, "execute", line)
+    assert (verdict.action, verdict.choices, verdict.rule) == ("ask", ONCE, ""), verdict
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_lines_that_only_sound_like_it(world, line):
+    assert judge(world, world.gate("yolo"), "execute", line).action == "allow"
