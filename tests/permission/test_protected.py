@@ -71,24 +71,26 @@ def test_where_one_works_counts_by_what_is_below(tmp_path):
 
 
 OURS = [
-    "acpagent trust approve --fingerprint 0123456789abcdef", "acpagent trust approve", "acpagent plugin install ./p",
-    "~/.venvs/a/bin/acpagent trust approve", "python -m acpagent trust approve", "python3 -m acpagent plugin enable p",
-    "env X=1 acpagent trust approve", "timeout 5 acpagent trust approve", "true && acpagent trust approve",
-    "(cd src; acpagent trust approve ..)", "acpa\"gent\" tr\\ust approve", "sh -c 'acpagent trust approve'",
-    "echo acpagent trust approve | sh", "bash <<< 'acpagent trust approve'", "bash <<E\nacpagent trust approve\nE",
-    "$(echo acpagent trust approve)", "echo trust | xargs acpagent", "a=acpagent; $a trust approve",
-    "X=trust; acpagent $X approve", "find . -exec acpagent trust approve ';'", "nohup acpagent trust approve &",
-    "python -c 'from acpagent.extensions import trust'", "python -c 'import subprocess as s; s.run([\"acpagent\", \"trust\"])'",
-    "python -c '__import__(\"acpagent.store.trust\")'",
-    "sqlite3 {home}/store.sqlite3 'delete from grants'", "sqlite3 ../home/store.sqlite3 .dump", "cp x {home}/config.yaml",
-    "python -c 'open(\"{home}/config.yaml\", \"a\")'", "cd {home} && touch x", "cd ../home && ls > y", "rm -rf {home}",
-    "python edit.py --file={home}/config.yaml", "python edit.py $ACPAGENT_HOME/config.yaml", "tar xf a.tar -C ../home",
-    "ln -s {home} here", "mv src/x ../home/",
+    "acpagent trust approve --fingerprint 0123456789abcdef", "acpagent trust approve",
+    "acpagent plugin install ./p", "~/.venvs/a/bin/acpagent trust approve", "python -m acpagent trust approve",
+    "python3 -m acpagent plugin enable p", "env X=1 acpagent trust approve", "timeout 5 acpagent trust approve",
+    "true && acpagent trust approve", "(cd src; acpagent trust approve ..)", "acpa\"gent\" tr\\ust approve",
+    "sh -c 'acpagent trust approve'", "echo acpagent trust approve | sh", "bash <<< 'acpagent trust approve'",
+    "bash <<E\nacpagent trust approve\nE", "$(echo acpagent trust approve)", "echo trust | xargs acpagent",
+    "a=acpagent; $a trust approve", "X=trust; acpagent $X approve", "find . -exec acpagent trust approve ';'",
+    "nohup acpagent trust approve &", "python -c 'from acpagent.extensions import trust'",
+    "python -c 'import subprocess as s; s.run([\"acpagent\", \"trust\"])'",
+    "python -c '__import__(\"acpagent.store.trust\")'", "sqlite3 {home}/store.sqlite3 'delete from grants'",
+    "sqlite3 ../home/store.sqlite3 .dump", "cp x {home}/config.yaml",
+    "python -c 'open(\"{home}/config.yaml\", \"a\")'", "cd {home} && touch x", "cd ../home && ls > y",
+    "rm -rf {home}", "python edit.py --file={home}/config.yaml", "python edit.py $ACPAGENT_HOME/config.yaml",
+    "tar xf a.tar -C ../home", "ln -s {home} here", "mv src/x ../home/",
 ]  # fmt: skip
 HARMLESS = [
-    "grep -rn 'acpagent trust' docs", "cat docs/acpagent-plugin.md", "make plugin", "npm run trust", "acpagent --version",
-    "python -m pytest tests/plugin", "pip install acpagent", "acpagent doctor", "touch acpagent/trust.py",
-    "ruff check acpagent/cli/plugin.py", "git commit -m 'Trust plugins'", "touch ../home-made", "ls -l > files.txt",
+    "grep -rn 'acpagent trust' docs", "cat docs/acpagent-plugin.md", "make plugin", "npm run trust",
+    "acpagent --version", "python -m pytest tests/plugin", "pip install acpagent", "acpagent doctor",
+    "touch acpagent/trust.py", "ruff check acpagent/cli/plugin.py", "git commit -m 'Trust plugins'",
+    "touch ../home-made", "ls -l > files.txt",
 ]  # fmt: skip
 
 
