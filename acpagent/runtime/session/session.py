@@ -49,7 +49,7 @@ class Crew(Protocol):
     def commands(self) -> CommandsChanged: ...
     def title(self) -> TitleChanged: ...
     def after_work(self) -> None:
-        """Work was done and answered; called on the worker, with no lock. Never raises."""
+        """Work was done and answered; called on the worker, with no lock."""
 
     def submit(self, form: str, values: Mapping[str, Any]) -> None:
         """Never blocks. Raises LookupError, ValueError."""
@@ -227,7 +227,10 @@ class Session:
                 self._crew.report(f"a session's {type(work).__name__.lower()}", error)
                 outcome = OurFault(f"internal error: {type(error).__name__}")
             self._work_done(outcome)
-            self._crew.after_work()
+            try:
+                self._crew.after_work()
+            except Exception as error:  # our own mistake: the session still takes work
+                self._crew.report("what follows a session's work", error)
 
     def _next_work(self) -> Work | None:
         with self.lock:
