@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from acpagent.config import credentials, locate, settings
+from acpagent.config import credentials, locate, redaction, settings, shown
 from acpagent.config.credentials import Secret
 from acpagent.config.problems import ConfigError
 from acpagent.config.selection import UnknownModel
 from acpagent.config.settings import NO_EFFORT, ModelSettings, ProviderSettings, Settings
+from acpagent.config.shown import Key, Shown
 from acpagent.core import process
 from acpagent.core.events import ModelChoice
 from acpagent.core.faults import OurFault, TheirFault
+from acpagent.core.memory import Note
 from acpagent.core.model import ToolSpec
 from acpagent.core.paths import Roots
 from acpagent.extensions import discovery, plugins, trust
@@ -38,11 +40,12 @@ from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.session.services import Observer, Services
 from acpagent.runtime.session.work_mode import WORK_MODES, WorkMode
 from acpagent.runtime.turn.compaction import Thresholds
-from acpagent.store import grants
+from acpagent.store import grants, memory
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
 from acpagent.store.trust import Approvals
 from acpagent.toolbox import sources
+from acpagent.toolbox.memory import RecallMemory, Remember
 from acpagent.toolbox.registry import Registry, builtin_tools
 from acpagent.wire import codes
 
@@ -81,6 +84,7 @@ class Assembly:
         store = Store(locate.store_file(home))
         self._repositories = Repositories(_Granted(store))
         self._approvals = Approvals(store)
+        self._memory = _Notes(store, self._hide)
         self.services = Services(
             store=store,
             leases=Leases(store, home),
@@ -91,6 +95,8 @@ class Assembly:
             offer=Offer(self._models, lambda model: self._settings.efforts(model), self._find_model),
             make_gate=self._make_gate,
             commands=CommandTable(),
+            memory=self._memory,
+            settings=self._shown,
             defaults=defaults,
             report=report,
             observe=observe,
@@ -183,6 +189,7 @@ class Assembly:
         every = builtin_tools(
             sees_images=provider.sees_images, allow_private=self._settings.fetch.allow_private, asks=needs.asks
         )
+        every += [Remember(self._memory), RecallMemory(self._memory)]
         offers = needs.kit.servers.signature()  # before the tools: what comes between is found out later
         listed = mode.tools([*every, *needs.kit.tools()], sources.listed(axes[SOURCES]))
         tools = Registry(listed).tools()
@@ -201,6 +208,19 @@ class Assembly:
             context=needs.kit.context(tools),
             offers=offers,
         )
+
+    def _shown(self, model: str) -> Shown:
+        """The settings in force with a model. Raises `Fault`."""
+        provider = self._settings.providers.get(model.partition("/")[0])
+        key: Key = "unneeded"
+        if provider is not None and provider.api_key_env:
+            key = "set" if self._has_key(provider) else "missing"
+        name = provider.api_key_env or "" if provider is not None else ""
+        return Shown(locate.config_file(self._home), shown.values(self._settings, model), key, name)
+
+    def _hide(self, text: str) -> str:
+        """The text without secrets that this machine knows, or that look like one."""
+        return redaction.Secrets(redaction.known(self._home)).strictly(text)
 
     def _find(self, cwd: str, named: tuple[ServerSpec, ...]) -> Found:
         """What extends a session in a folder. Raises `Fault` where it cannot be told what is trusted."""
@@ -236,6 +256,23 @@ class Assembly:
 
     def _rules(self) -> Rules:
         return rules.read(self._settings.permissions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """The store as the memory of repositories; nothing secret comes into it."""
+
+    store: Store
+    hide: Callable[[str], str]
+
+    def notes(self, repository: str) -> tuple[Note, ...]:
+        return memory.read(self.store, repository)
+
+    def keep(self, repository: str, note: Note) -> None:
+        self.store.apply(memory.keep(repository, replace(note, text=self.hide(note.text))))
+
+    def forget(self, repository: str, ids: Sequence[str]) -> None:
+        self.store.apply(memory.forget(repository, ids))
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,20 @@ class Host(Protocol):
     An absent ability is None."""
 
     @property
+    def language(self) -> str:
+        """What acpagent speaks with the person."""
+
+    @property
+    def address(self) -> str:
+        """What the outside calls the session."""
+
+    def speak(self, language: str) -> None:
+        """Speak another language from the next sentence on. Under the session lock."""
+
+    def move(self, address: str) -> None:
+        """The outside calls the session by another name from here on. Under the session lock."""
+
+    @property
     def asks(self) -> Asks:
         """How the person can be asked: all at once in a form, one choice after another, or not at all."""
 

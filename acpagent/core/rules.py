@@ -35,7 +35,7 @@ _PATHS = GROUPS["Read"] | GROUPS["Edit"] | GROUPS["Delete"]
 # Tools about which there is nothing to say but their name.
 _PLAIN = frozenset(
     {"todo_write", "job_output", "job_kill", "ask", "ask_user", "exit_plan_mode", "update_goal", "complete_step"}
-    | {"connect_tool_source", "use_skill"}
+    | {"connect_tool_source", "use_skill", "remember", "recall_memory"}
 )
 _NAMES = {name.lower(): tools for name, tools in GROUPS.items()} | {
     tool: frozenset({tool}) for tool in (COMMANDS | HOSTS | _PATHS | _PLAIN)

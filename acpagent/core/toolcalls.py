@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 Status = Literal["pending", "in_progress", "completed", "failed"]
 # Of the session itself: `plan` is what it keeps as its plan, `question` is asking the person, `job` is looking at what
-# it started and was allowed to start, `end_job` is ending that.
-EffectKind = Literal["read", "write", "execute", "network", "plan", "question", "job", "end_job"]
+# it started and was allowed to start, `end_job` is ending that. Of the repository's notes: `memory` keeps one, `recall`
+# looks at them.
+EffectKind = Literal["read", "write", "execute", "network", "plan", "question", "job", "end_job", "memory", "recall"]
 
 # Where a call may go from each status; h11's way of writing a machine down (TOOL-05).
 STATUS_MOVES: dict[Status, frozenset[Status]] = {
@@ -165,6 +166,8 @@ class ToolContext:
     judge: Callable[[Effect], str] = lambda effect: "ask"
     question: Callable[[Form], Answer] | None = None
     report_goal: Callable[[GoalReport], str] = no_goal
+    session_id: str = ""
+    turn_id: str = ""
 
 
 class Tool(Protocol):

@@ -14,7 +14,7 @@ REFUSAL = (
     "output of jobs, keeping the todo list, and asking the person. Put what you would do into the plan; once the "
     "person has approved it you can do it."
 )
-_HARMLESS = frozenset({"read", "plan", "question", "job"})
+_HARMLESS = frozenset({"read", "plan", "question", "job", "recall"})
 
 
 def bars(proposal: Proposal) -> bool:

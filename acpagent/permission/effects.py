@@ -24,7 +24,7 @@ from acpagent.permission.verdicts import (
 _LOOKS_BELOW = frozenset({"grep"})
 # Tools that whoever lets them edit has not let delete.
 _DELETES = frozenset({"delete_file"})
-_OF_THE_SESSION = frozenset({"plan", "question", "job", "end_job"})
+_OF_THE_SESSION = frozenset({"plan", "question", "job", "end_job", "recall"})
 
 
 def judge(tool: str, effect: Effect, terms: Terms) -> Verdict:
@@ -72,6 +72,9 @@ def _by_nature(tool: str, effect: Effect, terms: Terms) -> Verdict:
     """What the approval says of an effect that no rule speaks of."""
     if effect.kind in _OF_THE_SESSION:
         return ALLOWED
+    if effect.kind == "memory":
+        kept = terms.asking("it keeps a note for later sessions", tool, ALL)
+        return ALLOWED if terms.approval == "auto" else kept
     if effect.kind == "network":
         return question(tool, effect, "it reaches beyond the working directories", ALL, terms)
     if effect.path is None:

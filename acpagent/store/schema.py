@@ -62,6 +62,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             at TEXT NOT NULL
         )""",
     ),
+    (
+        """CREATE TABLE memory (
+            repository TEXT NOT NULL,
+            id TEXT NOT NULL,
+            text TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            file TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            session TEXT NOT NULL,
+            turn TEXT NOT NULL,
+            at TEXT NOT NULL,
+            PRIMARY KEY (repository, id)
+        )""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

@@ -35,6 +35,7 @@ SOURCES: dict[str, Source] = {
     "web": Source("pages from the web", ("web_fetch",)),
     "images": Source("look at images", ("view_image",)),
     "workflow": Source("a plan that the person sees", ("todo_write",)),
+    "memory": Source("notes that were kept of this repository", ("remember", "recall_memory")),
     "skills": Source("instructions for tasks that come up often", ("use_skill",)),
     "mcp": Source("what the MCP servers of this session offer", prefix="mcp__"),
     "plugins": Source("what the plugins of this person offer", prefix="plugin__"),

@@ -41,7 +41,7 @@ def notification(update: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("kind", "payload"), ALL)
 def test_structured(kind: str, payload: Any) -> None:
-    (update,) = Renderer("s1", lambda: True).render(event(kind, payload))
+    (update,) = Renderer(lambda: "s1", lambda: True).render(event(kind, payload))
     shown = update["_meta"]["reasonix.io"]["extensionSurface"]
     about = {"pluginId": "probe", "surfaceId": "main", "sessionId": "s1", "generation": 2, "kind": kind, kind: payload}
     assert shown == about | ({"formInstanceId": "form-1"} if kind == "form" else {})
@@ -52,13 +52,13 @@ def test_structured(kind: str, payload: Any) -> None:
 
 @pytest.mark.parametrize(("kind", "payload"), ALL[:3])
 def test_text(kind: str, payload: Any) -> None:
-    (update,) = Renderer("s1").render(event(kind, payload))
+    (update,) = Renderer(lambda: "s1").render(event(kind, payload))
     assert update["sessionUpdate"] == "agent_message_chunk"
     assert check_message(bundle(), "agent", notification(update), None) == []
 
 
 def test_what_the_text_says() -> None:
-    renderer = Renderer("s1")
+    renderer = Renderer(lambda: "s1")
     texts = [renderer.render(event(kind, payload))[0]["content"]["text"] for kind, payload in ALL[:3]]
     assert texts == [
         "[warning] [probe] Build: two of three (66%)\n\n",
@@ -69,11 +69,11 @@ def test_what_the_text_says() -> None:
 
 def test_a_form_has_no_text() -> None:
     """The person is asked instead."""
-    assert Renderer("s1").render(event("form", FORM)) == []
+    assert Renderer(lambda: "s1").render(event("form", FORM)) == []
 
 
 def test_the_same_text_is_not_said_again() -> None:
-    renderer = Renderer("s1")
+    renderer = Renderer(lambda: "s1")
     for payload, said in ((STATUS, 1), (STATUS, 0), ({"label": "Done"}, 1), (STATUS, 1)):
         assert len(renderer.render(event("status", payload))) == said
     assert len(renderer.render(event("status", STATUS, "other"))) == 1
@@ -83,7 +83,7 @@ def test_the_same_text_is_not_said_again() -> None:
 def test_what_the_client_can_do_counts_at_each_update() -> None:
     """A second `initialize` may say otherwise."""
     able = False
-    renderer = Renderer("s1", lambda: able)
+    renderer = Renderer(lambda: "s1", lambda: able)
     assert renderer.render(event("status", STATUS))[0]["sessionUpdate"] == "agent_message_chunk"
     able = True
     assert renderer.render(event("status", STATUS))[0]["sessionUpdate"] == "_reasonix.io/extension_surface"
@@ -125,7 +125,7 @@ def test_the_checker_lets_only_those_who_asked_have_it(params: dict[str, Any], r
     transcript = Transcript()
     greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1, **params}}
     transcript.sent(json.dumps(greeting).encode() + b"\n")
-    (update,) = Renderer("s1", lambda: True).render(event("status", STATUS))
+    (update,) = Renderer(lambda: "s1", lambda: True).render(event("status", STATUS))
     transcript.received(json.dumps(notification(update)).encode() + b"\n")
     if right:
         transcript.check()

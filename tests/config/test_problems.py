@@ -102,7 +102,7 @@ MISTAKES = {
         "mcp_servers:\n  s: {command: a, headers: {}}\n", 2, "s.headers: means nothing", "remove it",
     ),
     # YAML itself
-    "key twice": ("language: en\n\nlanguage: de\n", 3, "'language' is given twice", "the first is on line 1"),
+    "key twice": ("language: en\n\nlanguage: ru\n", 3, "'language' is given twice", "the first is on line 1"),
     "key twice below": (LOCAL + "    api: scripted\n", 7, "'api' is given twice", "line 3"),
     "tab": ("providers:\n\tlocal: 1\n", 2, "a tab is used for indentation", "indent with spaces"),
     "open bracket": ("limits:\n  a: [1,\n  b: 2\n", 2, "is not valid YAML", "check indentation"),
@@ -155,8 +155,8 @@ def test_not_utf8(home: Home) -> None:
 
 
 def test_byte_order_mark_is_harmless(home: Home) -> None:
-    home.config.write_bytes(b"\xef\xbb\xbflanguage: de\n")
-    assert home.load().language == "de"
+    home.config.write_bytes(b"\xef\xbb\xbflanguage: ru\n")
+    assert home.load().language == "ru"
 
 
 def test_nested_absurdly_deep(home: Home) -> None:

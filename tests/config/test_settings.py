@@ -24,7 +24,7 @@ WHOLE = """
 default_model: local/tiny
 profile: delivery
 tool_approval: auto
-language: de
+language: ru
 providers:
   local:
     api: openai-chat
@@ -67,7 +67,7 @@ def test_everything(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/somewhere")
     loaded = home.load(WHOLE)
     assert (loaded.home, loaded.default_model, loaded.profile) == (str(home), "local/tiny", "delivery")
-    assert (loaded.tool_approval, loaded.language) == ("auto", "de")
+    assert (loaded.tool_approval, loaded.language) == ("auto", "ru")
     local = loaded.providers["local"]
     assert (local.name, local.api, local.base_url) == ("local", "openai-chat", "http://127.0.0.1:8080/v1")
     assert (local.api_key_env, dict(local.headers), local.script) == ("LOCAL_KEY", {"X-Team": "blue"}, None)

@@ -84,12 +84,19 @@ class Screen:
 
     def __init__(self, asks: Asks = "form", shows_forms: bool = False) -> None:
         self.asks = asks
+        self.language, self.address = "en", ""
         self.shows_forms = shows_forms
         self.files = self.shell = None
         self.events: list[Event] = []
         self.forms: list[Form] = []
         self.answer: Callable[[Form, Scope], Answer] = lambda form, scope: Answer("decline")
         self.changed = threading.Condition()
+
+    def speak(self, language: str) -> None:
+        self.language = language
+
+    def move(self, address: str) -> None:
+        self.address = address
 
     def emit(self, event: Event) -> None:
         with self.changed:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
+from acpagent.core import catalogue
 from acpagent.extensions import trust
 from acpagent.extensions.discovery import Extensions
 from acpagent.runtime.commands import project_trust
@@ -19,6 +21,9 @@ from tests.extensions.world import PluginAt, Shelf, World, skill
 class Desk:
     world: World
     reloads: list[bool] = field(default_factory=list)
+
+    def say(self, code: str, **params: Any) -> str:
+        return catalogue.say(code, params)
 
     @property
     def extensions(self) -> Extensions:

@@ -70,6 +70,8 @@ class House:
     """One process's worth of services over `home`, and the log of all that its sessions say and answer."""
 
     asks: Literal["form", "choice", "none"] = "none"
+    language = "en"
+    address = ""
     files = None
     shell = None
 
@@ -140,6 +142,12 @@ class House:
         assert not self.reports, self.reports
 
     # The host.
+
+    def speak(self, language: str) -> None:
+        self.language = language
+
+    def move(self, address: str) -> None:
+        self.address = address
 
     def emit(self, event: Event) -> None:
         self.note(event)

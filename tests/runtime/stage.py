@@ -74,6 +74,8 @@ class Stage:
     """A session, its host and its crew. `cue` lets one work go on; after `finale` none waits any more."""
 
     asks: Literal["form", "choice", "none"] = "none"
+    language = "en"
+    address = ""
     files = None
     shell = None
     make = Session
@@ -148,6 +150,12 @@ class Stage:
         return "\n".join(self.seen)
 
     # The host.
+
+    def speak(self, language: str) -> None:
+        self.language = language
+
+    def move(self, address: str) -> None:
+        self.address = address
 
     def emit(self, event: Event) -> None:
         if isinstance(event, Chunk):

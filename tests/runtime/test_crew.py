@@ -66,7 +66,7 @@ def test_a_new_session_is_answered_between_its_controls_and_its_commands(house: 
     assert kinds(house) == ["ControlsChanged", "new", "TitleChanged", "CommandsChanged"]
     controls = house.log[0]
     assert isinstance(controls, ControlsChanged)
-    assert set(controls.controls.values) == {"model", "effort", "work_mode", "mode", "tool_approval"}
+    assert set(controls.controls.values) == {"model", "effort", "work_mode", "mode", "tool_approval", "language"}
 
 
 def test_a_session_never_prompted_leaves_nothing_behind(house: House, cwd: Path) -> None:  # SESS-21

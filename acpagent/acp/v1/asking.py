@@ -44,11 +44,11 @@ class _Wait:
 
 
 class Asking:
-    """Asks one session's questions. Every wait is on the scope's condition, so that answers, a cancel and the end
-    of the connection wake it alike."""
+    """Asks one session's questions; `address` is the client's id for it. Every wait is on the scope's condition, so that
+    answers, a cancel and the end of the connection wake it alike."""
 
-    def __init__(self, session_id: str, driver: Driver) -> None:
-        self._session_id = session_id
+    def __init__(self, address: str, driver: Driver) -> None:
+        self.address = address
         self._driver = driver
 
     def ask(
@@ -83,7 +83,7 @@ class Asking:
         self._driver.call(method, self._addressed(params), None)
 
     def _addressed(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        return {"sessionId": self._session_id, **params}
+        return {"sessionId": self.address, **params}
 
     def _withdraw(self, call_id: int, wait: _Wait) -> None:
         """An answer read in this very moment counts as late: it is here already, or on its way to `take`."""

@@ -10,6 +10,7 @@ from acpagent.acp.v1.render import tool_fields
 from acpagent.core import forms
 from acpagent.core.blocks import Text
 from acpagent.core.bounds import one_line
+from acpagent.core.catalogue import ENGLISH, say
 from acpagent.core.forms import Answer, Field, Form, Option, Value
 from acpagent.core.toolcalls import ToolCall
 from acpagent.wire import pending
@@ -18,7 +19,7 @@ Params = dict[str, Any]
 Ask = Callable[[Params], pending.Answer]
 
 # Ends a question without an answer to it; a rejection on the wire, but none in meaning.
-SKIP = {"optionId": "skip", "name": "Skip this question", "kind": "reject_once"}
+SKIP = "skip"
 _DONE = "done"
 _TITLE_LETTERS = 300
 _OPTION_LETTERS = 200
@@ -32,7 +33,7 @@ _BOUNDS = {
     "number": ("minimum", "maximum"),
     "integer": ("minimum", "maximum"),
 }
-_YES_OR_NO = (Option("yes", "Yes"), Option("no", "No"))
+_YES_OR_NO = ("yes", "no")
 
 
 def form_params(form: Form) -> Params:
@@ -79,10 +80,10 @@ def form_answer(form: Form, answer: pending.Answer) -> Answer:
         return Answer("nobody", reason=str(fault))
 
 
-def by_choices(form: Form, ask: Ask) -> Answer:
+def by_choices(form: Form, ask: Ask, language: str = ENGLISH) -> Answer:
     """Ask what can be chosen, one permission request after another; `ask` sends one and waits. What needs typing is
     left out, as there is no way to ask for it."""
-    return _Choices(form, ask).run() if form.call is not None else Answer("nobody", reason="no call asks")
+    return _Choices(form, ask, language).run() if form.call is not None else Answer("nobody", reason="no call asks")
 
 
 class _Unanswered(Exception):
@@ -96,8 +97,9 @@ class _Unanswered(Exception):
 class _Choices:
     """A form on its way, with what was chosen so far."""
 
-    def __init__(self, form: Form, ask: Ask) -> None:
+    def __init__(self, form: Form, ask: Ask, language: str) -> None:
         assert form.call is not None
+        self._language = language
         self._call: ToolCall = form.call
         self._form = form
         self._ask = ask
@@ -121,7 +123,8 @@ class _Choices:
         """What was chosen; None if the question was skipped."""
         if field.kind == "multi":
             return self._several(prefix, question, field)
-        options = field.options if field.kind == "choice" else _YES_OR_NO
+        yes_or_no = tuple(Option(id, self._said(f"choice_{id}")) for id in _YES_OR_NO)
+        options = field.options if field.kind == "choice" else yes_or_no
         chosen = self._one(question, field.description, _offered(prefix, options))
         if chosen is None:
             return None
@@ -133,11 +136,11 @@ class _Choices:
         taken: list[Option] = []
         while left := [option for option in field.options if option not in taken]:
             so_far = ", ".join(option.label for option in taken)
-            offered, about = _offered(prefix, left), [field.description, "You can choose several, one after another."]
+            offered, about = _offered(prefix, left), [field.description, self._said("choice_several")]
             if taken:
-                name = one_line(f"Done: {so_far}", _OPTION_LETTERS)
+                name = one_line(self._said("choice_done", chosen=so_far), _OPTION_LETTERS)
                 offered.append({"optionId": _DONE, "name": name, "kind": "allow_once"})
-                about.append(f"Chosen so far: {so_far}")
+                about.append(self._said("choice_so_far", chosen=so_far))
             chosen = self._one(question, "\n\n".join(filter(None, about)), offered)
             if chosen is None:
                 return None
@@ -150,14 +153,18 @@ class _Choices:
         """Ask, on the real call: the id of what was chosen, None for a skip. Raises `_Unanswered`."""
         text = Text("\n\n".join(filter(None, (about, question))))
         call = replace(self._call, title=one_line(question, _TITLE_LETTERS), content=(text,))
-        answer = self._ask({"toolCall": tool_fields(call), "options": [*offered, SKIP]})
+        skip = {"optionId": SKIP, "name": self._said("choice_skip"), "kind": "reject_once"}
+        answer = self._ask({"toolCall": tool_fields(call), "options": [*offered, skip]})
         chosen = self._outcome(answer)
-        if chosen == SKIP["optionId"]:
+        if chosen == SKIP:
             return None
         for option in offered:
             if option["optionId"] == chosen:
                 return str(chosen)
         raise _Unanswered(Answer("nobody", self._values, _NONSENSE))
+
+    def _said(self, code: str, **params: str) -> str:
+        return say(code, params, self._language)
 
     def _outcome(self, answer: pending.Answer) -> Any:
         """The id in an answer."""

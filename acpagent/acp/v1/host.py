@@ -12,7 +12,7 @@ from acpagent.acp.v1.client_files import ClientFiles
 from acpagent.acp.v1.client_shell import ClientShell
 from acpagent.acp.v1.initialize import ClientAbilities
 from acpagent.acp.v1.render import Renderer, tool_fields
-from acpagent.core import bounds
+from acpagent.core import bounds, catalogue
 from acpagent.core.events import Event
 from acpagent.core.forms import Answer as FormAnswer
 from acpagent.core.forms import Form
@@ -21,13 +21,13 @@ from acpagent.core.scope import Scope
 from acpagent.wire.driver import Driver
 from acpagent.wire.pending import Answer
 
-# Option ids, kinds, and the rule in words (`{rule}` names what the person would allow).
-_OPTIONS: dict[Choice, tuple[str, str]] = {
-    "once": ("allow_once", "Allow once"),
-    "session": ("allow_always", "Allow {rule} for this session"),
-    "repo": ("allow_always", "Allow {rule} in this repository"),
-    "full": ("allow_always", "Allow everything in this session (yolo)"),
-    "deny": ("reject_once", "Reject"),
+# Option ids and their kinds; what they are called is in the catalogue, the rule in words.
+_KINDS: dict[Choice, str] = {
+    "once": "allow_once",
+    "session": "allow_always",
+    "repo": "allow_always",
+    "full": "allow_always",
+    "deny": "reject_once",
 }
 _RULE_LETTERS = 100
 COMMAND_SCHEMA_VERSION = 1
@@ -39,12 +39,13 @@ class AcpHost:
     def __init__(
         self, session_id: str, lock: threading.RLock, driver: Driver, abilities: Callable[[], ClientAbilities]
     ) -> None:
-        self._session_id = session_id
         self._lock = lock
         self._driver = driver
         self._abilities = abilities
         self._asking = Asking(session_id, driver)
-        self._renderer = Renderer(session_id, lambda: abilities().surfaces)
+        self.language = catalogue.ENGLISH
+        self.address = session_id
+        self._renderer = Renderer(lambda: self.address, lambda: abilities().surfaces, lambda: self.language)
 
     @property
     def asks(self) -> Asks:
@@ -69,18 +70,24 @@ class AcpHost:
         """Terminals of the client, if it offers them (TERM-01)."""
         return ClientShell(self._asking) if self._abilities().terminals else None
 
+    def speak(self, language: str) -> None:
+        self.language = language
+
+    def move(self, address: str) -> None:
+        self.address = self._asking.address = address
+
     def emit(self, event: Event) -> None:
         """Rendered and queued in one critical section, so that what clients see of a call is in step."""
         with self._lock:
             for update in self._renderer.render(event):
-                self._driver.notify("session/update", {"sessionId": self._session_id, "update": update})
+                self._driver.notify("session/update", {"sessionId": self.address, "update": update})
 
     def wait_room(self, scope: Scope) -> None:
         self._driver.wait_room(scope)
 
     def permit(self, ask: PermissionAsk, scope: Scope) -> Decision:
         """Ask on the real tool call, diff included (DIFF-05), and wait as long as it takes (PERM-09)."""
-        options = [_option(choice, ask.rule) for choice in ask.choices]
+        options = [_option(choice, ask.rule, self.language) for choice in ask.choices]
         params = {"toolCall": _asked_call(ask), "options": options}
         return decision(self._asking.ask("session/request_permission", params, scope), ask.choices)
 
@@ -89,7 +96,11 @@ class AcpHost:
         if self._abilities().forms:
             params = elicit.form_params(form)
             return elicit.form_answer(form, self._asking.ask("elicitation/create", params, scope))
-        return elicit.by_choices(form, lambda params: self._asking.ask("session/request_permission", params, scope))
+
+        def ask(params: dict[str, Any]) -> Answer:
+            return self._asking.ask("session/request_permission", params, scope)
+
+        return elicit.by_choices(form, ask, self.language)
 
 
 def _asked_call(ask: PermissionAsk) -> dict[str, Any]:
@@ -101,9 +112,9 @@ def _asked_call(ask: PermissionAsk) -> dict[str, Any]:
     return fields
 
 
-def _option(choice: Choice, rule: str) -> dict[str, Any]:
-    kind, name = _OPTIONS[choice]
-    return {"optionId": choice, "name": name.format(rule=bounds.asked_line(rule, _RULE_LETTERS)), "kind": kind}
+def _option(choice: Choice, rule: str, language: str) -> dict[str, Any]:
+    name = catalogue.say(f"permission_{choice}", {"rule": bounds.asked_line(rule, _RULE_LETTERS)}, language)
+    return {"optionId": choice, "name": name, "kind": _KINDS[choice]}
 
 
 def decision(answer: Answer, offered: tuple[Choice, ...]) -> Decision:

@@ -2,53 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from acpagent.acp.v1.decode import bad
 from acpagent.config import work_modes
+from acpagent.core import catalogue
 from acpagent.core.events import Controls
 
 Option = dict[str, Any]
-# value -> (name, description)
-_Values = Mapping[str, tuple[str, str]]
-
-MODES: _Values = {
-    "normal": ("Normal", "Work directly and pause when user input is required"),
-    "plan": ("Plan", "Research and propose a plan before making changes"),
-    "goal": ("Goal", "Keep advancing the next prompt as a goal until complete or blocked"),
-}
-_WORK_MODES: _Values = {
-    work_modes.ECONOMY: ("Economy", "Use a lean initial tool surface to save tokens"),
-    work_modes.BALANCED: ("Balanced", "Use the complete default tool surface"),
-    work_modes.DELIVERY: ("Delivery", "Require acceptance criteria, review, and verification evidence"),
-}
-APPROVALS: _Values = {
-    "ask": ("Ask", "Ask before permission-gated tool calls"),
-    "auto": ("Auto", "Follow configured permission rules without fallback prompts"),
-    "yolo": ("Yolo", "Approve tool calls except protected decisions"),
-}
-_EFFORT_NAMES = {"xhigh": "XHigh"}
+MODES = ("normal", "plan", "goal")
+APPROVALS = ("ask", "auto", "yolo")
 
 
 @dataclass(frozen=True, slots=True)
 class _Select:
-    """An option as it is listed; own categories begin with an underscore (CONF-10)."""
+    """An option as it is listed, its name aside; own categories begin with an underscore (CONF-10)."""
 
     id: str
-    name: str
     category: str
-    values: _Values | None = None
+    values: tuple[str, ...] | None = None
 
 
 # In the order of their weight (CONF-11). Ids never change (CONF-14).
 _SELECTS = (
-    _Select("mode", "Mode", "mode", MODES),
-    _Select("model", "Model", "model"),
-    _Select("effort", "Effort", "thought_level"),
-    _Select("work_mode", "Work Mode", "_work_mode", _WORK_MODES),
-    _Select("tool_approval", "Tool Approval", "_tool_approval", APPROVALS),
+    _Select("mode", "mode", MODES),
+    _Select("model", "model"),
+    _Select("effort", "thought_level"),
+    _Select("work_mode", "_work_mode", work_modes.NAMES),
+    _Select("tool_approval", "_tool_approval", APPROVALS),
 )
 IDS = tuple(select.id for select in _SELECTS)
 
@@ -75,24 +58,28 @@ _MODE_ALIASES: Mapping[str, Mapping[str, str]] = {
 
 def modes(controls: Controls) -> dict[str, Any]:
     """The mode selector that `session/set_mode` sets."""
-    available = [{"id": mode, "name": name, "description": words} for mode, (name, words) in MODES.items()]
+    said = _Names(controls)
+    available = [
+        {"id": mode, "name": said.name("mode", mode), "description": said.about("mode", mode)} for mode in MODES
+    ]
     return {"currentModeId": controls.values["mode"], "availableModes": available}
 
 
 def options(controls: Controls) -> list[Option]:
     """The complete list (CONF-03), requested values; an effort only where the requested model has any (CONF-04)."""
+    said = _Names(controls)
     offered: dict[str, list[Option]] = {
         "model": [{"value": model.id, "name": model.id, "description": model.provider} for model in controls.models],
-        "effort": [{"value": effort, "name": _effort_name(effort)} for effort in controls.efforts],
+        "effort": [{"value": effort, "name": said.effort(effort)} for effort in controls.efforts],
     }
     return [
         {
             "id": select.id,
-            "name": select.name,
+            "name": said.title(select.id),
             "category": select.category,
             "type": "select",
             "currentValue": controls.values[select.id],
-            "options": offered[select.id] if select.values is None else _listed(select.values),
+            "options": offered[select.id] if select.values is None else said.listed(select.id, select.values),
         }
         for select in _SELECTS
         if select.id != "effort" or controls.efforts
@@ -131,9 +118,31 @@ def setting(option: str, value: Any) -> tuple[str, Mapping[str, str]]:
     return option, {option: value}
 
 
-def _listed(values: _Values) -> list[Option]:
-    return [{"value": value, "name": name, "description": words} for value, (name, words) in values.items()]
+class _Names:
+    """What controls are called, in the language of their session."""
 
+    def __init__(self, controls: Controls) -> None:
+        self._language = controls.values.get("language", catalogue.ENGLISH)
 
-def _effort_name(effort: str) -> str:
-    return _EFFORT_NAMES.get(effort, effort.capitalize())
+    def title(self, option: str) -> str:
+        return self._said(f"option_{option}")
+
+    def name(self, option: str, value: str) -> str:
+        return self._said(f"{option}_{value}")
+
+    def about(self, option: str, value: str) -> str:
+        return self._said(f"{option}_{value}_about")
+
+    def effort(self, effort: str) -> str:
+        """Those that servers have names of their own for keep them."""
+        code = f"effort_{effort}"
+        return self._said(code) if catalogue.knows(code) else effort.capitalize()
+
+    def listed(self, option: str, values: Sequence[str]) -> list[Option]:
+        return [
+            {"value": value, "name": self.name(option, value), "description": self.about(option, value)}
+            for value in values
+        ]
+
+    def _said(self, code: str) -> str:
+        return catalogue.say(code, {}, self._language)

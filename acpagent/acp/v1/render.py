@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from acpagent.acp.v1 import options, surfaces
+from acpagent.acp.v1 import evidence, options, surfaces
 from acpagent.core import catalogue
 from acpagent.core.blocks import Block, Image, Link, Resource, Text
 from acpagent.core.events import (
@@ -14,6 +14,7 @@ from acpagent.core.events import (
     CommandsChanged,
     ControlsChanged,
     Event,
+    EvidenceReady,
     Notice,
     PlanChanged,
     Surface,
@@ -48,31 +49,38 @@ _FACTS = {
 }
 _EVIDENCE_FACTS = ("command", "path", "query", "exitCode", "durationMs")
 _PHASES = {"pending": "start", "in_progress": "start", "completed": "result", "failed": "result"}
-_LEVELS = {"info": "", "warning": "[warning] ", "error": "[error] "}
 
 
 class Renderer:
     """One per session: it remembers how each open call, the mode and what plugins show were last shown, to send only
     what differs (TOOL-07). `structured` says whether the client shows by itself what plugins publish."""
 
-    def __init__(self, session_id: str = "", structured: Callable[[], bool] = lambda: False) -> None:
-        self._surfaces = surfaces.Surfaces(session_id, structured)
+    def __init__(
+        self,
+        address: Callable[[], str] = lambda: "",
+        structured: Callable[[], bool] = lambda: False,
+        language: Callable[[], str] = lambda: catalogue.ENGLISH,
+    ) -> None:
+        self._language = language
+        self._surfaces = surfaces.Surfaces(address, structured)
         self._shown: dict[str, Update] = {}
         self._mode: str | None = None
         self._table: dict[type[Any], Callable[[Any], Update]] = {
             Chunk: _chunk,
-            ToolChanged: self._tool,
             PlanChanged: _plan,
             UsageChanged: _usage,
             CommandsChanged: _commands,
             TitleChanged: _title,
-            Notice: _notice,
+            Notice: self._notice,
+            EvidenceReady: lambda event: evidence.handoff(event, self._language()),
         }
 
     def render(self, event: Event) -> list[Update]:
         """The updates for an event; none for those that v1 does not show."""
         if isinstance(event, ControlsChanged):
             return self._controls(event)
+        if isinstance(event, ToolChanged):
+            return self._tool(event)
         if isinstance(event, Surface):
             return self._surfaces.render(event)
         function = self._table.get(type(event))
@@ -87,7 +95,19 @@ class Renderer:
         listed: Update = {"sessionUpdate": "config_option_update", "configOptions": options.options(event.controls)}
         return [{"sessionUpdate": "current_mode_update", "currentModeId": mode}, listed] if changed else [listed]
 
-    def _tool(self, event: ToolChanged) -> Update:
+    def _notice(self, event: Notice) -> Update:
+        """Shown as a message of its own to every client, in the language that is spoken by now; correctness never hangs
+        on it (NOTE-02)."""
+        language = self._language()
+        text = catalogue.say(f"level_{event.level}", {}, language) + catalogue.say(event.code, event.params, language)
+        return {
+            "sessionUpdate": "agent_message_chunk",
+            "content": {"type": "text", "text": f"{text}\n\n"},
+            "messageId": event.message_id or f"notice_{uuid.uuid4().hex}",
+        }
+
+    def _tool(self, event: ToolChanged) -> list[Update]:
+        """What changed of a call. Its end is said once more by itself, without a status: that one is final."""
         call = event.call
         fields = tool_fields(call)
         before = self._shown.get(call.id)
@@ -96,19 +116,13 @@ class Renderer:
         else:
             self._shown[call.id] = fields
         if before is None:
-            return {"sessionUpdate": "tool_call", **fields}
+            return [{"sessionUpdate": "tool_call", **fields}]
         changed = {key: value for key, value in fields.items() if before.get(key) != value}
-        return {"sessionUpdate": "tool_call_update", "toolCallId": call.id, **changed}
-
-
-def _notice(event: Notice) -> Update:
-    """Shown as a message of its own to every client; correctness never hangs on it (NOTE-02)."""
-    text = _LEVELS[event.level] + catalogue.say(event.code, event.params)
-    return {
-        "sessionUpdate": "agent_message_chunk",
-        "content": {"type": "text", "text": f"{text}\n\n"},
-        "messageId": event.message_id or f"notice_{uuid.uuid4().hex}",
-    }
+        updates: list[Update] = [{"sessionUpdate": "tool_call_update", "toolCallId": call.id, **changed}]
+        if call.status in ("completed", "failed"):
+            meta = {"tool_name": call.name, "soba": _soba(call, "end")}
+            updates.append({"sessionUpdate": "tool_call_update", "toolCallId": call.id, "_meta": meta})
+        return updates
 
 
 def _chunk(event: Chunk) -> Update:
@@ -138,9 +152,12 @@ def _usage(event: UsageChanged) -> Update:
 def _commands(event: CommandsChanged) -> Update:
     commands = []
     for command in event.commands:
+        slashed = f"/{command.name}"
+        usage = f"{slashed} {command.hint}" if command.hint else slashed
         shown: Update = {"name": command.name, "description": command.description}
         if command.hint:
             shown["input"] = {"hint": command.hint}
+        shown["_meta"] = {"soba": {"commandId": command.name, "slashCommand": slashed, "usage": usage}}
         commands.append(shown)
     return {"sessionUpdate": "available_commands_update", "availableCommands": commands}
 
@@ -176,11 +193,11 @@ def tool_fields(call: ToolCall) -> Update:
     return fields
 
 
-def _soba(call: ToolCall) -> Update:
+def _soba(call: ToolCall, phase: str = "") -> Update:
     facts = {name: call.facts[key] for key, name in _FACTS.items() if key in call.facts}
     evidence: Update = {
         "source": "tool_lifecycle",
-        "phase": _PHASES[call.status],
+        "phase": phase or _PHASES[call.status],
         "toolName": call.name,
         "kind": call.kind,
         "status": "pending" if call.status == "in_progress" else call.status,

@@ -18,8 +18,8 @@ _LEVELS = {"warn": "[warning] ", "error": "[error] "}
 class Surfaces:
     """One per session. It remembers what each surface said last, so that a message is not said again."""
 
-    def __init__(self, session_id: str, structured: Callable[[], bool]) -> None:
-        self._session_id = session_id
+    def __init__(self, address: Callable[[], str], structured: Callable[[], bool]) -> None:
+        self._address = address
         self._structured = structured
         self._said: dict[tuple[str, str], str] = {}
 
@@ -43,7 +43,7 @@ class Surfaces:
         shown: Update = {
             "pluginId": event.plugin,
             "surfaceId": event.surface,
-            "sessionId": self._session_id,
+            "sessionId": self._address(),
             "generation": event.generation,
             "kind": event.kind,
             event.kind: dict(event.payload),

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from acpagent.core.bounds import printable
 from acpagent.core.faults import Fault
 from acpagent.extensions import trust
 from acpagent.extensions.trust import Approvals, Standing
 
-DESCRIPTION = "Show, approve or revoke what this project brings: servers, hooks, commands, skills"
-HINT = "status | approve | revoke"
-
 _MOST = 40
-_HOW = "There are `/project-trust status`, `/project-trust approve` and `/project-trust revoke`."
-_STATES = {
-    "nothing_to_trust": "This project brings nothing that would have to be trusted.",
-    "untrusted": "This project is **not trusted**: nothing of what it brings is used.",
-    "trusted": "This project is **trusted** as it is now.",
-    "changed": "This project **has changed** since it was trusted: nothing of what it brings is used.",
-}
 
 
 class Desk(Protocol):
     """What the command needs of its session: the working directory, acpagent's home, and where approvals are kept.
-    `reload` has the session look for everything anew once this command is done."""
+    `reload` has the session look for everything anew once this command is done; `say` knows the person's language."""
 
     @property
     def cwd(self) -> str: ...
@@ -35,6 +25,7 @@ class Desk(Protocol):
     def approvals(self) -> Approvals: ...
     @property
     def reload(self) -> Callable[[], None]: ...
+    def say(self, code: str, **params: Any) -> str: ...
 
 
 def answer(words: str, desk: Desk) -> str:
@@ -42,55 +33,58 @@ def answer(words: str, desk: Desk) -> str:
     verb, *rest = words.split() or ["status"]
     act = _VERBS.get(verb.lower())
     if act is None or len(rest) > 1 or (rest and act is not _approve):
-        return _HOW
+        return desk.say("trust_how")
     try:
         return act(desk, *rest)
     except Fault as fault:
-        return f"Nothing was changed: {fault.message}."
+        return desk.say("trust_unchanged", cause=fault.message)
 
 
 def _status(desk: Desk) -> str:
-    return report(trust.look(desk.cwd, desk.home, desk.approvals))
+    return _report(trust.look(desk.cwd, desk.home, desk.approvals), desk)
 
 
 def _approve(desk: Desk, seen: str = "") -> str:
     """Without a fingerprint it only shows: nobody can approve what they were not shown."""
     standing = trust.look(desk.cwd, desk.home, desk.approvals)
     if standing.status in ("nothing_to_trust", "trusted") or standing.project.refusal:
-        return report(standing)
+        return _report(standing, desk)
     if not seen:
-        return f"{report(standing)}\n\nTo trust exactly this: `/project-trust approve {trust.short(standing.project)}`"
+        how = desk.say("trust_approve", fingerprint=trust.short(standing.project))
+        return f"{_report(standing, desk)}\n\n{how}"
     standing = trust.approve(desk.cwd, desk.home, desk.approvals, seen)
     desk.reload()
-    return report(standing)
+    return _report(standing, desk)
 
 
 def _revoke(desk: Desk) -> str:
     trust.revoke(desk.cwd, desk.approvals)
     desk.reload()
-    return "This project is trusted no more: nothing of what it brings is used."
+    return desk.say("trust_revoked")
 
 
 _VERBS: dict[str, Callable[..., str]] = {"status": _status, "approve": _approve, "revoke": _revoke}
 
 
-def report(standing: Standing) -> str:
+def _report(standing: Standing, desk: Desk) -> str:
     """How a project stands and what it brings, in Markdown."""
     project = standing.project
-    parts = [_STATES[standing.status], f"Folder: {_code(project.root)}"]
+    facts = [desk.say("trust_folder", folder=_code(project.root))]
     if project.git is not None:
-        parts[-1] += f"  \nRepository: {_code(project.git)}"
+        facts.append(desk.say("trust_repository", repository=_code(project.git)))
     if standing.since is not None and standing.status != "nothing_to_trust":
-        parts[-1] += f"  \nTrusted: {standing.since}"
-    if project.refusal is not None:
-        parts.append(f"It cannot be trusted at all: {project.refusal}.")
-    if standing.changes:
-        parts.append(_listed("Not as it was approved:", standing.changes[:_MOST]))
+        facts.append(desk.say("trust_since", since=standing.since))
     if project.files:
-        parts[1] += f"  \nFingerprint: `{trust.short(project)}`"
-        parts.append(_listed("What it brings:", trust.contents(project)))
+        facts.append(desk.say("trust_fingerprint", fingerprint=trust.short(project)))
+    parts = [desk.say(f"trust_{standing.status}"), "  \n".join(facts)]
+    if project.refusal is not None:
+        parts.append(desk.say("trust_refusal", cause=project.refusal))
+    if standing.changes:
+        parts.append(_listed(desk.say("trust_changes"), standing.changes[:_MOST]))
+    if project.files:
+        parts.append(_listed(desk.say("trust_brings"), trust.contents(project)))
         if not standing.trusted:
-            parts.append("Look at these files before you trust them: they can run commands without asking.")
+            parts.append(desk.say("trust_look"))
     return "\n\n".join(parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acpagent.core.blocks import Block
 from acpagent.core.catalogue import say
@@ -21,6 +21,7 @@ from acpagent.mcp_client.spec import ServerSpec
 from acpagent.runtime.session.equipment import Equipment, Kit, Whereabouts
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.loadout import AXES, OFFERS, SOURCES, Needs
+from acpagent.runtime.session.neighbours import Caught, Neighbours
 from acpagent.runtime.session.opening import Opener, check_directory, check_home, find_row, read_servers, show
 from acpagent.runtime.session.rebuild import Rebuilder
 from acpagent.runtime.session.services import Services
@@ -42,6 +43,9 @@ from acpagent.store import entries, sessions
 from acpagent.toolbox import sources
 from acpagent.wire import codes
 
+if TYPE_CHECKING:
+    from acpagent.runtime.session.registry import Registry
+
 # What closing a session may take; whatever is not let go of by then dies with the process.
 TEARDOWN_SECONDS = 4.0
 # Of that, what is left for jobs once hooks have run.
@@ -51,12 +55,15 @@ JOBS_SECONDS = 1.5
 class SessionCrew:
     """`keep` is made by the first opening and swapped in under the session lock."""
 
-    def __init__(self, session: Session, services: Services) -> None:
+    def __init__(self, session: Session, services: Services, registry: Registry) -> None:
+        self._registry = registry
+        self._left = False
         self._session = session
         self._services = services
         self.keep: Keep | None = None
         self._equipment: Equipment | None = None
         self._offers = 0
+        self._commands_in = ""  # the language they were last listed in
         self._runners: dict[type[Work], Callable[..., Outcome]] = {
             Opening: self._open,
             Turn: self._run_turn,
@@ -78,14 +85,17 @@ class SessionCrew:
         return self._services.offer.refusal(axis, value, axes)
 
     def commands(self) -> CommandsChanged:
-        return CommandsChanged((*self._services.commands.listed(), *self._keep().loadout.commands.listed()))
+        keep = self._keep()
+        self._commands_in = keep.controls["language"]
+        return CommandsChanged((*self._services.commands.listed(self._commands_in), *keep.loadout.commands.listed()))
 
     def title(self) -> TitleChanged:
         row = self._keep().row
         return TitleChanged(row.title, row.updated_at)
 
     def is_local(self, blocks: tuple[Block, ...]) -> bool:
-        return self._services.commands.find(blocks) is not None
+        claimed = self.keep is not None and self.keep.loadout.commands.find(blocks) is not None
+        return self._services.commands.find(blocks, claimed) is not None
 
     def observe(self, event: str, state: str) -> None:
         if self._services.observe is not None:
@@ -116,6 +126,7 @@ class SessionCrew:
         keep = self._keep()
         keep.controls.update(changed)
         keep.gate.approval = keep.controls["tool_approval"]
+        self._session.host.speak(keep.controls["language"])
         if "mode" in changed:
             keep.mode_was_set()
 
@@ -177,10 +188,19 @@ class SessionCrew:
     def after_work(self) -> None:
         """Work is done and answered: the outside may be told more, what was replaced is let go of, and what servers
         offer by now is taken up."""
-        if self.keep is not None and self._session.is_open:
+        if self._left:
+            self._session.close(None)
+        elif self.keep is not None and self._session.is_open:
             self.keep.equipment.open()
             self.keep.equipment.tidy()
             self._catch_up()
+            self._rename_commands(self.keep)
+
+    def _rename_commands(self, keep: Keep) -> None:
+        """Another language is spoken since the commands were listed."""
+        with self._session.lock:
+            if self._session.is_open and self._commands_in not in ("", keep.controls["language"]):
+                self._session.host.emit(self.commands())
 
     def _catch_up(self) -> None:
         """Rebuild where servers offer other things than the loadout was built with; during a turn, behind it."""
@@ -206,6 +226,9 @@ class SessionCrew:
     def _open_again(self, opening: Opening) -> Opened:
         """A live session takes the request's servers and roots; what is stored is shown again if it was loaded."""
         keep = self._keep()
+        if opening.address:
+            with self._session.lock:
+                self._session.host.move(opening.address)  # LOAD-05
         check_home(keep.row, opening.cwd)
         check_directory(opening.cwd)
         servers = read_servers(opening.servers)
@@ -240,16 +263,34 @@ class SessionCrew:
         return Opened(install=install)
 
     def _run_turn(self, turn: Turn) -> TurnOutcome:
-        session = self._session
+        session, keep = self._session, self._keep()
+        neighbours = Neighbours(self._registry, session, keep.client_servers)
         runner = TurnRunner(
             self._services,
-            self._keep(),
+            keep,
             session.host,
             lambda changed: session.adjust(changed, None),
             self._connect,
             lambda: session.reload(_Unheard()),
+            self._requested,
+            self._configure,
+            neighbours,
         )
-        return runner.run(turn)
+        outcome = runner.run(turn)
+        self._left = neighbours.left
+        return outcome
+
+    def _requested(self) -> Controls:
+        with self._session.lock:
+            return self.controls(self._session.machine.record.requested())
+
+    def _configure(self, axis: str, value: str) -> None:
+        """Ask for another value of an axis as a client does. While a turn runs it is answered at once. Raises
+        `Fault`."""
+        answer = Caught()
+        self._session.configure(axis, value, answer)
+        if answer.fault is not None:
+            raise answer.fault
 
     def _connect(self, source: str) -> bool:
         """Ask for the tools of a source, which a rebuild after the turn brings; False if they were asked for before."""

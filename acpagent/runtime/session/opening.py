@@ -130,7 +130,7 @@ class Opener:
         roots = Roots(row.cwd, row.directories)
         gate = self.services.make_gate(roots)
         gate.approval = settings["tool_approval"]
-        self.host.language = settings["language"]
+        self.host.speak(settings["language"])
         writer = RowWriter(self.services.store, row, stored)
         journal = Journal(writer.submit, self.wake)
         controls = {name: settings[name] for name in CONTROLS if name in settings}
@@ -157,9 +157,9 @@ def show(host: Host, past: list[Entry], scope: Scope) -> None:
 
 
 def read_servers(written: Iterable[Any]) -> tuple[ServerSpec, ...]:
-    """The servers that a client names. Raises -32602 for one that cannot be used (SESS-11)."""
+    """The servers that a client names, or named before. Raises -32602 for one that cannot be used (SESS-11)."""
     try:
-        return merged([read(server, "the client") for server in written])
+        return merged([one if isinstance(one, ServerSpec) else read(one, "the client") for one in written])
     except SpecError as error:
         raise TheirFault(codes.INVALID_PARAMS, f"params.mcpServers: {error}") from None
 

@@ -37,36 +37,55 @@ class Registry:
         self._make_host = make_host
         self._lock = threading.Lock()
         self._live: dict[str, tuple[Session, SessionCrew]] = {}
+        self._aliases: dict[str, str] = {}  # a client's id -> the session that it stands for by now
         self._erasing: set[str] = set()  # stored sessions that cannot be opened meanwhile
 
     def open(self, session_id: str, opening: Opening) -> None:
         """Open a session: a new one under an id of `mint_id`, a stored one, or a live one again. Raises `TheirFault`
         while it is being erased."""
+        address, session_id = session_id, self._resolved(session_id)
         session = self.get(session_id)
         if session is not None:
             with session.lock:  # so that it is not closed between the look and the verb
                 if session.machine.state_id != "closed":
+                    opening.address = address
                     session.reopen(opening)
                     return
-        self._begin(session_id, opening)
+        self.begin(session_id, opening, address)
 
     def find_model(self, name: str) -> str | None:
         """The id of the configured model that a name means."""
         return self._services.offer.find_model(name)
 
     def get(self, session_id: str) -> Session | None:
-        """The session if it was opened here and is not closed since."""
+        """The session that a client's id stands for, if it was opened here and is not closed since."""
+        found = self._find(self._resolved(session_id))
+        return found[0] if found else None
+
+    def find(self, session_id: str) -> Session | None:
+        """The session with this very id, if it is live."""
         found = self._find(session_id)
         return found[0] if found else None
 
+    def is_live(self, session_id: str) -> bool:
+        """Whether the session with this very id is open here."""
+        return self._find(session_id) is not None
+
+    def bind(self, address: str, session_id: str) -> None:
+        """From here on a client's id stands for this session."""
+        with self._lock:
+            self._aliases.pop(address, None)
+            if address != session_id:
+                self._aliases[address] = session_id
+
     def crew(self, session_id: str) -> SessionCrew | None:
         """The crew of a live session."""
-        found = self._find(session_id)
+        found = self._find(self._resolved(session_id))
         return found[1] if found else None
 
     def delete(self, session_id: str, reply: Reply) -> bool:
         """Delete a live session: its teardown erases it last. False if it is not live."""
-        found = self._find(session_id)
+        found = self._find(self._resolved(session_id))
         return found is not None and found[0].delete(reply)
 
     def erase(self, session_id: str) -> bool:
@@ -74,6 +93,7 @@ class Registry:
 
         Raises `Held` while another process has it, `StoreFault`.
         """
+        session_id = self._resolved(session_id)
         with self._lock:
             if self._is_live(session_id):
                 return False
@@ -121,26 +141,34 @@ class Registry:
             session.close(waiter)
         return all([waiter.wait(max(0.0, deadline())) for waiter in waiters])
 
-    def _begin(self, session_id: str, opening: Opening) -> None:
+    def begin(self, session_id: str, opening: Opening, address: str) -> None:
+        """Open a session that is not live, under the id that the client has for it. Raises `TheirFault` while it is
+        being erased."""
         crews: list[SessionCrew] = []
 
         def make_crew(session: Session) -> SessionCrew:
-            crews.append(SessionCrew(session, self._services))
+            crews.append(SessionCrew(session, self._services, self))
             return crews[0]
 
         session = Session(
             session_id,
             opening,
             {axis: self._services.defaults[axis] for axis in AXES},
-            lambda lock: self._make_host(session_id, lock),
+            lambda lock: self._make_host(address, lock),
             make_crew,
         )
         with self._lock:
             if session_id in self._erasing:
                 raise TheirFault(codes.INVALID_REQUEST, "the session is being deleted")
+            if self._is_live(session_id):
+                raise TheirFault(codes.INVALID_REQUEST, "the session is being opened")
             self._live = {known: pair for known, pair in self._live.items() if self._is_live(known)}
             self._live[session_id] = (session, crews[0])
         session.start()
+
+    def _resolved(self, session_id: str) -> str:
+        with self._lock:
+            return self._aliases.get(session_id, session_id)
 
     def _find(self, session_id: str) -> tuple[Session, SessionCrew] | None:
         with self._lock:

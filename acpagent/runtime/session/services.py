@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from acpagent.config.shown import Shown
 from acpagent.core.blocks import Block
-from acpagent.core.events import Command
+from acpagent.core.catalogue import say
+from acpagent.core.events import Command, Controls
+from acpagent.core.memory import Memory
 from acpagent.core.paths import Roots
 from acpagent.core.rules import Rule
 from acpagent.core.scope import Scope
@@ -22,6 +25,7 @@ from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.turn.permitting import Gate
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
+from acpagent.store.sessions import SessionRow
 
 
 class SessionGate(Gate, Protocol):
@@ -41,11 +45,42 @@ class SessionGate(Gate, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Stats:
+    """What is known of a session. `context`: tokens of the model's window that the last request used, and its size;
+    None before the first."""
+
+    row: SessionRow
+    entries: int
+    tokens: int
+    jobs: int
+    context: tuple[int, int] | None = None
+    cost: float | None = None
+    currency: str = "USD"
+
+
+class Neighbours(Protocol):
+    """The other sessions, as a command of one may use them. All may raise `Fault`; what waits raises `Cancelled`."""
+
+    def listed(self, cwd: str) -> list[SessionRow]:
+        """Those of a folder, newest first, the session itself among them."""
+
+    def is_live(self, session_id: str) -> bool: ...
+    def close(self, session_id: str, scope: Scope) -> bool:
+        """False if it is not open here."""
+
+    def delete(self, session_id: str, scope: Scope) -> None: ...
+    def continue_as(self, row: SessionRow, scope: Scope) -> None:
+        """Open a stored session under the id that the client has for this one, and show its past; this one is closed
+        behind the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
 class CommandDesk:
     """What a local command may use of its session. `controls` are the values as they are now; `set_controls` changes
     mode or approval, from the next judgement on. `commands` are those that extensions bring. `reload` has the session
     find and read everything anew once the command is done; `tell` says something before that. `approvals` is where it
-    is kept which projects are trusted."""
+    is kept which projects are trusted. `requested` are the controls as they will be; `configure` asks for another value
+    of an axis, which a rebuild behind the prompt brings (raises `Fault`). `settings` are in force with a model."""
 
     session_id: str
     gate: SessionGate
@@ -60,6 +95,20 @@ class CommandDesk:
     reload: Callable[[], None]
     tell: Callable[[str], None]
     scope: Scope
+    requested: Callable[[], Controls]
+    configure: Callable[[str, str], None]
+    neighbours: Neighbours
+    stats: Callable[[], Stats]
+    settings: Callable[[str], Shown]
+    memory: Memory
+
+    @property
+    def language(self) -> str:
+        return self.controls["language"]
+
+    def say(self, code: str, **params: Any) -> str:
+        """The sentence for a code of the catalogue, in the language that is spoken by now."""
+        return say(code, params, self.language)
 
 
 # Answers a prompt which is a local command: the text that the person reads.
@@ -69,9 +118,10 @@ LocalAnswer = Callable[[CommandDesk], str]
 class LocalCommands(Protocol):
     """Slash commands that acpagent answers by itself."""
 
-    def listed(self) -> tuple[Command, ...]: ...
-    def find(self, blocks: tuple[Block, ...]) -> LocalAnswer | None:
-        """What answers a prompt that is a local command; None if it is for the model. Without effect."""
+    def listed(self, language: str) -> tuple[Command, ...]: ...
+    def find(self, blocks: tuple[Block, ...], claimed: bool) -> LocalAnswer | None:
+        """What answers a prompt that is a local command, or was meant to be one; None if it is for the model.
+        `claimed`: an extension has a command of that name. Without effect."""
 
     def kept(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """A prompt as it may be stored: no secret that a local command was given stays in it."""
@@ -92,9 +142,10 @@ class Credentials:
 class Services:
     """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `find` looks for what
     extends a session in a folder, beside the servers that its client named; it may raise `Fault`. `offer` says what the
-    axes can be set to. `defaults` are the axes and controls of a new session. `report` notes an unexpected failure,
-    `observe` sees every event of a session's machine. `hidden_env` names variables that no command may see. `refresh`
-    reads the configuration again if it has changed, and raises `Fault` where it cannot be used."""
+    axes can be set to. `memory` are the notes of repositories, `settings` those in force with a model. `defaults` are
+    the axes and controls of a new session. `report` notes an unexpected failure, `observe` sees every event of a
+    session's machine. `hidden_env` names variables that no command may see. `refresh` reads the configuration again if
+    it has changed, and raises `Fault` where it cannot be used."""
 
     store: Store
     leases: Leases
@@ -105,6 +156,8 @@ class Services:
     offer: Offer
     make_gate: Callable[[Roots], SessionGate]
     commands: LocalCommands
+    memory: Memory
+    settings: Callable[[str], Shown]
     defaults: Mapping[str, str]
     report: Callable[[str, BaseException], None]
     observe: Observer | None = None

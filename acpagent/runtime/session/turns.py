@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from acpagent.core import memory
 from acpagent.core.blocks import Block, Text
-from acpagent.core.events import Chunk, Notice, TitleChanged, TurnEnded, TurnStarted
+from acpagent.core.events import Chunk, Controls, Notice, TitleChanged, TurnEnded, TurnStarted
 from acpagent.core.faults import Fault, OurFault
-from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UserSaid
+from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UsageSet, UserSaid
 from acpagent.core.host import Host
 from acpagent.core.live import LiveOutput
+from acpagent.core.repositories import repository_of
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.core.toolcalls import ToolContext
 from acpagent.extensions.hookrun import Place
+from acpagent.runtime.session.handoff import hand_off
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.model_commands import CommandFault, Meant, Use
+from acpagent.runtime.session.neighbours import Neighbours
 from acpagent.runtime.session.opening import preface
-from acpagent.runtime.session.services import CommandDesk, LocalAnswer, Services
+from acpagent.runtime.session.services import CommandDesk, LocalAnswer, Services, Stats
 from acpagent.runtime.session.upkeep import compactor
 from acpagent.runtime.session.works import Turn, TurnOutcome
 from acpagent.runtime.turn import attached, mode
@@ -36,7 +40,7 @@ from acpagent.runtime.turn.speaker import Speaker, new_id
 from acpagent.runtime.turn.spending import Spending
 from acpagent.runtime.turn.stop import STOPS, leaves_no_trace
 from acpagent.runtime.turn.toolrun import Desk, ToolRunner
-from acpagent.store import sessions
+from acpagent.store import entries, sessions
 from acpagent.toolbox import jobs, sources
 from acpagent.wire import codes
 
@@ -47,7 +51,8 @@ TITLE_LENGTH = 80
 class TurnRunner:
     """Runs the turns of one session on its worker. `set_controls` changes mode or approval; `connect` asks for the
     tools of a source, False if the session has asked before; `reload` has everything found and read anew behind the
-    turn; `connected` are the sources that the turn asked for."""
+    turn; `requested`, `configure` and `neighbours` are for commands; `connected` are the sources that the turn asked
+    for."""
 
     services: Services
     keep: Keep
@@ -55,6 +60,9 @@ class TurnRunner:
     set_controls: Callable[[Mapping[str, str]], None]
     connect: Callable[[str], bool]
     reload: Callable[[], None]
+    requested: Callable[[], Controls]
+    configure: Callable[[str, str], None]
+    neighbours: Neighbours
     connected: list[str] = field(default_factory=list)
 
     def run(self, turn: Turn) -> TurnOutcome:
@@ -64,7 +72,7 @@ class TurnRunner:
         self._note_prompt(self.services.commands.kept(blocks))
         self.keep.record(TurnOpened(turn_id))
         self._plugins(turn).tell("turn.start", turn=turn_id)
-        local = self.services.commands.find(blocks)
+        local = self.services.commands.find(blocks, self.keep.loadout.commands.find(blocks) is not None)
         ended, closed = self._answer(turn_id, blocks, local, turn) if local else self._converse(turn_id, turn)
         fault = self._finish(turn_id, ended, closed, local is not None)
         self._plugins(turn).tell("turn.end", turn=turn_id, stop=closed.stop or "error")
@@ -113,7 +121,23 @@ class TurnRunner:
             reload=self.reload,
             tell=tell,
             scope=turn.scope,
+            requested=self.requested,
+            configure=self.configure,
+            neighbours=self.neighbours,
+            stats=self._stats,
+            settings=services.settings,
+            memory=services.memory,
         )
+
+    def _stats(self) -> Stats:
+        """Raises `Fault`."""
+        keep = self.keep
+        past = entries.read(self.services.store, keep.row.id)
+        used = [entry for entry in past if isinstance(entry, UsageSet)]
+        context = (used[-1].used, used[-1].size) if used else None
+        currency = used[-1].currency if used else "USD"
+        running = sum(job.running for job in keep.jobs.all())
+        return Stats(keep.row, len(past), keep.tokens, running, context, keep.cost, currency)
 
     def _converse(self, turn_id: str, turn: Turn) -> tuple[Ended, TurnClosed]:
         speaker = Speaker(turn_id, self.host.emit, self.keep.record)
@@ -144,6 +168,7 @@ class TurnRunner:
         hooks.close(ended.end, ended.fault)
         self._tell_of_sources(speaker)
         closed = loop.close(ended, _seal(turn))
+        hand_off(self.keep, self.services.home, closed.usage, speaker, self.host.emit)
         self.keep.cost, self.keep.tokens = spending.cost, spending.tokens
         if not leaves_no_trace(closed.stop, ended.fault):
             self.keep.spoken, self.keep.hooks.unsaid = True, ""
@@ -241,12 +266,22 @@ class TurnRunner:
         """Reads the prompt, and has the facts of the day and the marker of the mode before it."""
         keep = self.keep
         news_of_context = keep.loadout.context if keep.loadout.context != keep.told_context else ""
-        facts = ["" if keep.spoken else preface(keep.row.cwd), jobs.news(keep.jobs), news_of_context]
+        first = [] if keep.spoken else [preface(keep.row.cwd), self._notes()]
+        facts = [*first, jobs.news(keep.jobs), news_of_context]
         marker, news = pursuit.begin(_words(blocks))
         marker = marker or mode.marker(keep.controls["mode"], keep.told_mode.mode)
         first_words = "\n\n".join(part for part in ("\n".join(fact for fact in facts if fact), marker) if part)
         open_text = attached.opener(lambda scope: self._context(scope, LiveOutput()))
         return PromptReader(keep.roots, keep.loadout.provider.sees_images, open_text, first_words, news, context)
+
+    def _notes(self) -> str:
+        """What earlier sessions kept of the repository. That they cannot be read is no reason not to work."""
+        cwd = self.keep.row.cwd
+        try:
+            return memory.preface(self.services.memory.notes(repository_of(cwd)), memory.top(cwd))
+        except Fault as fault:
+            self.services.report("reading what was kept of a repository", fault)
+            return ""
 
     def _loop(
         self,
@@ -287,9 +322,11 @@ class TurnRunner:
 
     def _desk(self, turn_id: str, scope: Scope, speaker: Speaker, pursuit: Pursuit) -> Desk:
         keep = self.keep
+        keep.witness.watch.hidden_env = self.services.hidden_env
 
         def make_context(scope: Scope, live: LiveOutput) -> ToolContext:
-            return replace(self._context(scope, live), report_goal=pursuit.report, connect=self._connect)
+            made = self._context(scope, live)
+            return replace(made, report_goal=pursuit.report, connect=self._connect, turn_id=turn_id)
 
         return Desk(
             turn_id=turn_id,
@@ -304,11 +341,14 @@ class TurnRunner:
             tell=speaker.tell,
             allow_everything=lambda: self.set_controls({"tool_approval": "yolo"}),
             check_store=keep.journal.check,
+            watch=keep.witness.watch,
+            changed=keep.witness.account.changed,
         )
 
     def _context(self, scope: Scope, live: LiveOutput) -> ToolContext:
         limits = self.keep.loadout.limits
         return ToolContext(
+            session_id=self.keep.row.id,
             roots=self.keep.roots,
             scope=scope,
             live=live,
@@ -330,7 +370,7 @@ class TurnRunner:
             keep.journal.commit()
         except Fault as fault:
             return fault
-        if keep.row.prompts == 1:
+        if keep.row.prompts == 1 and not self.neighbours.left:
             self.host.emit(TitleChanged(keep.row.title or "", keep.row.updated_at))
         return ended.fault
 

@@ -65,7 +65,7 @@ class TurnOutcome:
 class Opening:
     """Bring a session up. `first`: nothing ran before, and a failure closes it. The session gives it its `scope`,
     which a close or withdrawal cancels; `abandoned`: by then it was asked to stop. What is stored is replayed for
-    `load` alone."""
+    `load` alone. `address`: the id that the client has for a session that is live, if it says one."""
 
     kind: Literal["new", "load", "resume"]
     cwd: str
@@ -75,6 +75,7 @@ class Opening:
     first: bool = True
     scope: Scope | None = None
     abandoned: bool = False
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from acpagent.core.blocks import Text
+from acpagent.core.catalogue import say
 from acpagent.core.events import ToolChanged
 from acpagent.core.history import CallSettled, Entry, Permitted
 from acpagent.core.host import Choice, Host, PermissionAsk
@@ -20,13 +21,6 @@ CHOICES: tuple[Choice, ...] = ("deny", "once")
 # `nobody`: an error or a lost client, which is no answer at all.
 Said = Literal["once", "deny", "nobody"]
 
-_WORDS = {
-    "once": "Approved.",
-    "deny": "Refused.",
-    "nobody": "Nobody was there to answer.",
-    "cancelled": "Closed without an answer.",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class HostCalls:
@@ -37,12 +31,14 @@ class HostCalls:
     host: Host
     record: Callable[[Entry], None]
 
-    def ask(self, name: str, title: str, text: str) -> Said:
-        """Put `text` to the person, whatever the approval mode is, and wait as long as it takes.
+    def ask(self, name: str, text: str) -> Said:
+        """Put `text` to the person, whatever the approval mode is, and wait as long as it takes. The title is what the
+        catalogue has for a call of that name.
 
         Raises `Cancelled` if the turn is cancelled or the person closes the question (PERM-05); the call is settled
         first on every road (CAN-05).
         """
+        title = self._said(name)
         call = ToolCall(new_id("call"), name, title, "switch_mode", "pending", content=(Text(text),))
         asked_at = time.monotonic()
         self.host.emit(ToolChanged(call))
@@ -57,9 +53,12 @@ class HostCalls:
         self._settle(call, said, asked_at)
         return said
 
+    def _said(self, what: str) -> str:
+        return say(f"call_{what}", {}, self.host.language)
+
     def _settle(self, call: ToolCall, outcome: str, asked_at: float) -> None:
         waited = round((time.monotonic() - asked_at) * 1000)
-        words = _WORDS[outcome]
+        words = self._said(outcome)
         ended = moved(
             call,
             "completed" if outcome == "once" else "failed",

@@ -19,6 +19,20 @@ class NotifyingHost:
     notify: Callable[[str, str], None]
 
     @property
+    def language(self) -> str:
+        return self.host.language
+
+    @property
+    def address(self) -> str:
+        return self.host.address
+
+    def speak(self, language: str) -> None:
+        self.host.speak(language)
+
+    def move(self, address: str) -> None:
+        self.host.move(address)
+
+    @property
     def asks(self) -> Asks:
         return self.host.asks
 

@@ -11,7 +11,6 @@ from acpagent.runtime.turn.hostcall import HostCalls
 from acpagent.runtime.turn.mode import NORMAL, PLAN, Mode
 
 TOOL = "exit_plan_mode"
-TITLE = "Carry out this plan and leave plan mode?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class PlanApproval:
         """Put the plan to the person. A yes leaves plan mode and goes on in the same prompt; anything else stays."""
         if self.mode.read() != PLAN or not text.strip():
             return None
-        said = self.calls.ask(TOOL, TITLE, text)
+        said = self.calls.ask(TOOL, text)
         if said == "nobody":
             self.tell(Notice("warning", "plan_unanswered"))
         if said != "once":

@@ -18,7 +18,6 @@ from acpagent.runtime.turn.speaker import new_id
 from acpagent.runtime.turn.stop import STOPS, End, leaves_no_trace
 
 TOOL = "start_goal"
-TITLE = "Start working on this goal?"
 OBJECTIVE_CHARACTERS = 4000
 REASON_CHARACTERS = 500
 
@@ -133,7 +132,7 @@ class Pursuit:
             self._idle += 1
             return words.NO_BRIEF if self._idle < self.bounds.idle_rounds else self._stall(goal)
         if self.approval() == "ask":
-            said = self.calls.ask(TOOL, TITLE, text)
+            said = self.calls.ask(TOOL, text)
             if said == "deny":
                 return self._end(goal, "stopped", Notice("info", "goal_refused"))
             if said == "nobody":

@@ -1,0 +1,31 @@
+"""/session: what is known of the session at hand."""
+
+from __future__ import annotations
+
+from acpagent.core.bounds import asked_line
+from acpagent.runtime.commands.refusals import Refused, split
+from acpagent.runtime.session.services import CommandDesk
+
+
+def answer(words: str, desk: CommandDesk) -> str:
+    """Raises `Refused`, `Fault`."""
+    if split(words):
+        raise Refused("command_no_arguments", command="/session")
+    stats = desk.stats()
+    row = stats.row
+    lines = [
+        desk.say("session_id", id=row.id),
+        desk.say("session_title", title=asked_line(row.title or "-", 120)),
+        desk.say("session_folder", cwd=row.cwd),
+        desk.say("session_times", created=row.created_at, updated=row.updated_at),
+        desk.say("session_counts", prompts=row.prompts, entries=stats.entries),
+        desk.say("session_model", model=desk.requested().values["model"]),
+        desk.say("session_tokens", tokens=stats.tokens),
+    ]
+    if stats.context is not None:
+        used, size = stats.context
+        lines.append(desk.say("session_context", used=used, size=size, percent=round(100 * used / max(1, size))))
+    if stats.cost is not None:
+        lines.append(desk.say("session_cost", cost=round(stats.cost, 6), currency=stats.currency))
+    lines.append(desk.say("session_jobs", jobs=stats.jobs))
+    return "\n".join([desk.say("session_head"), "", *(f"- {line}" for line in lines)])

@@ -1,0 +1,114 @@
+"""What a command of one session may do with the others."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from acpagent.core.faults import Fault
+from acpagent.core.scope import Cancelled, Scope
+from acpagent.runtime.session.works import Opening
+from acpagent.store.sessions import SessionRow
+
+if TYPE_CHECKING:
+    from acpagent.mcp_client.spec import ServerSpec
+    from acpagent.runtime.session.registry import Registry
+    from acpagent.runtime.session.session import Session
+
+_PAGES = 20  # of sessions that are looked through
+
+
+class Neighbours:
+    """One per turn of a session. `left`: the client's id for the session stands for another one from here on."""
+
+    def __init__(self, registry: Registry, session: Session, servers: tuple[ServerSpec, ...]) -> None:
+        self._registry = registry
+        self._session = session
+        self._servers = servers
+        self.left = False
+
+    def listed(self, cwd: str) -> list[SessionRow]:
+        rows: list[SessionRow] = []
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            page, cursor = self._registry.page(cwd, cursor)
+            rows += page
+            if cursor is None:
+                break
+        return rows
+
+    def is_live(self, session_id: str) -> bool:
+        return self._registry.is_live(session_id)
+
+    def close(self, session_id: str, scope: Scope) -> bool:
+        session = self._registry.find(session_id)
+        if session is None:
+            return False
+        answer = Awaited()
+        session.close(answer)
+        answer.wait(scope)
+        return True
+
+    def delete(self, session_id: str, scope: Scope) -> None:
+        answer = Awaited()
+        session = self._registry.find(session_id)
+        if session is not None and session.delete(answer):
+            answer.wait(scope)
+            return
+        while not self._registry.erase(session_id):  # opened meanwhile
+            session = self._registry.find(session_id)
+            if session is not None and session.delete(answer):
+                answer.wait(scope)
+                return
+
+    def continue_as(self, row: SessionRow, scope: Scope) -> None:
+        """The past is shown within the prompt that asked for it, for clients that look for no updates after it."""
+        answer = Awaited()
+        address = self._session.host.address
+        self._registry.begin(row.id, Opening("load", row.cwd, row.directories, self._servers, answer), address)
+        try:
+            answer.wait(scope)
+        except Cancelled:
+            session = self._registry.find(row.id)
+            if session is not None:
+                session.close(None)
+            raise
+        self._registry.bind(address, row.id)
+        self.left = True
+
+
+class Awaited:
+    """A reply that a turn waits for."""
+
+    def __init__(self) -> None:
+        self._answered = threading.Event()
+        self._fault: Fault | None = None
+
+    def done(self, outcome: Any) -> None:
+        self._answered.set()
+
+    def fail(self, fault: Fault) -> None:
+        self._fault = fault
+        self._answered.set()
+
+    def wait(self, scope: Scope) -> None:
+        """Raises the `Fault` that it was answered with, or `Cancelled`."""
+        take_back = scope.add_closer(self._answered.set)
+        self._answered.wait()
+        take_back()
+        scope.check()
+        if self._fault is not None:
+            raise self._fault
+
+
+class Caught:
+    """A reply to what is answered within the call."""
+
+    def __init__(self) -> None:
+        self.fault: Fault | None = None
+
+    def done(self, outcome: Any) -> None:
+        pass
+
+    def fail(self, fault: Fault) -> None:
+        self.fault = fault
