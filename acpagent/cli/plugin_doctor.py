@@ -47,7 +47,7 @@ def _findings(one: Installed, keys: frozenset[str]) -> Iterator[Finding]:
     name = one.record.name
     if one.manifest is None:
         for problem in one.problems:
-            yield fail(name, f"{problem.file}: {problem.what}", problem.remedy)
+            yield fail(name, f"{problem.place}: {problem.what}", problem.remedy)
         return
     yield ok(name, f"version {one.manifest.version}, {os.path.join(one.root, manifest.MANIFEST)} is right")
     if not one.record.enabled:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -10,9 +9,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from acpagent.config.document import Document, Path
+from acpagent.config.problems import ConfigError
 from acpagent.core import files
 from acpagent.core.paths import within
-from acpagent.extensions.problems import Problem
+from acpagent.extensions import jsonlines
+from acpagent.extensions.problems import Problem, of_config
 from acpagent.wire.schema import check_document, load
 
 MANIFEST = "acpagent-plugin.json"
@@ -86,19 +88,24 @@ class Manifest:
 
 def read(root: str) -> Manifest:
     """The manifest of the package at `root`. Raises `ManifestError` with every mistake in it."""
-    path = os.path.join(root, MANIFEST)
-    written = _parsed(path)
+    page = _parsed(os.path.join(root, MANIFEST))
     schema = load(SCHEMA)
     wrong = [
-        _problem(path, str(found) if found.path else found.text, _remedy(schema, found.path))
-        for found in check_document(SCHEMA, written)
+        Problem(
+            "plugin",
+            page.file,
+            page.line(found.path),
+            str(found) if found.path else found.text,
+            _remedy(schema, found.path),
+        )
+        for found in check_document(SCHEMA, page.value)
     ]
     if wrong:
         raise ManifestError(*wrong)
-    wrong = [*_misplaced(path, root, written), *_repeated(path, written)]
+    wrong = [*_misplaced(page, root), *_repeated(page)]
     if wrong:
         raise ManifestError(*wrong)
-    return _made(written)
+    return _made(page.value)
 
 
 def is_name(text: str) -> bool:
@@ -111,7 +118,7 @@ def program(root: str, runtime: Runtime) -> str:
     return os.path.normpath(os.path.join(root, runtime.command)) if "/" in runtime.command else runtime.command
 
 
-def _parsed(path: str) -> Any:
+def _parsed(path: str) -> Document:
     try:
         data = files.read_bytes(path, _MAX_BYTES)
     except FileNotFoundError:
@@ -122,58 +129,44 @@ def _parsed(path: str) -> Any:
     except files.NotText as error:
         raise ManifestError(_problem(path, str(error).removeprefix("it "), "make it a short text file")) from None
     try:
-        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_without_repetition)
-    except UnicodeDecodeError:
-        raise ManifestError(_problem(path, "is not UTF-8", "save it as UTF-8")) from None
-    except json.JSONDecodeError as error:
-        problem = Problem("plugin", path, error.lineno, f"is not JSON: {error.msg}", "correct it there")
-        raise ManifestError(problem) from None
-    except _Repeated as error:
-        raise ManifestError(_problem(path, f"has the key {error} twice", "keep one")) from None
-    except (ValueError, RecursionError):
-        raise ManifestError(_problem(path, "is not JSON", "write one JSON object")) from None
+        return jsonlines.parse(path, data)
+    except ConfigError as error:
+        raise ManifestError(*of_config("plugin", error)) from None
 
 
-class _Repeated(Exception):
-    """A key that stands twice in one object."""
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in made:
-            raise _Repeated(key[:40])
-        made[key] = value
-    return made
-
-
-def _misplaced(path: str, root: str, written: dict[str, Any]) -> list[Problem]:
+def _misplaced(page: Document, root: str) -> list[Problem]:
     """What the package names and does not have, or what leads out of it."""
-    found = []
-    inside = os.path.realpath(root)
+    found: list[Problem] = []
+    inside, written = os.path.realpath(root), page.value
+
+    def note(place: Path, what: str, remedy: str) -> None:
+        found.append(Problem("plugin", page.file, page.line(place), what, remedy))
+
     for kind, names in written.get("contributes", {}).items():
         for number, name in enumerate(names):
             real = os.path.realpath(os.path.join(root, name))
             there = os.path.isdir(real) if kind in FOLDERS else os.path.isfile(real)
-            where = f"contributes.{kind}[{number}]"
+            place, where = ("contributes", kind, number), f"contributes.{kind}[{number}]"
             if not within(real, inside):
-                found.append(_problem(path, f"{where}: leads out of the package", "keep in it what it brings"))
+                note(place, f"{where}: leads out of the package", "keep in it what it brings")
             elif not there:
                 what = "folder" if kind in FOLDERS else "file"
-                found.append(_problem(path, f"{where}: there is no {what} {name}", "add it, or remove the line"))
+                note(place, f"{where}: there is no {what} {name}", "add it, or remove the line")
     command = written.get("runtime", {}).get("command", "")
     if "/" in command and not within(os.path.realpath(os.path.join(root, command)), inside):
-        found.append(_problem(path, "runtime.command: leads out of the package", "name a program on the PATH"))
+        note(("runtime", "command"), "runtime.command: leads out of the package", "name a program on the PATH")
     return found
 
 
-def _repeated(path: str, written: dict[str, Any]) -> list[Problem]:
-    able = written.get("runtime", {}).get("capabilities", {})
+def _repeated(page: Document) -> list[Problem]:
+    able = page.value.get("runtime", {}).get("capabilities", {})
     found = []
     for kind, key in (("actions", "id"), ("tools", "name")):
         names = [one[key] for one in able.get(kind, ())]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            found.append(_problem(path, f"runtime.capabilities.{kind}: has {name} twice", "give each its own name"))
+            what = f"runtime.capabilities.{kind}: has {name} twice"
+            line = page.line(("runtime", "capabilities", kind))
+            found.append(Problem("plugin", page.file, line, what, "give each its own name"))
     return found
 
 

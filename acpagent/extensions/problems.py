@@ -23,9 +23,12 @@ class Problem:
     remedy: str
     fatal: bool = True
 
+    @property
+    def place(self) -> str:
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.what}; {self.remedy}"
+        return f"{self.place}: {self.what}; {self.remedy}"
 
 
 def of_config(part: Part, error: ConfigError) -> tuple[Problem, ...]:

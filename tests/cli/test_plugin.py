@@ -118,9 +118,9 @@ def test_a_broken_package(installed: Home, tmp_path: Path) -> None:
     assert plugin(installed, "list")[1].splitlines()[1].split()[2] == "broken"
     code, out, _ = plugin(installed, "doctor")
     assert code == 1
-    assert f"fail  tally  {path}: api: must be 1" in out
+    assert f"fail  tally  {path}:2: api: must be 1" in out
     code, _, err = plugin(installed, "show", "tally")
-    assert (code, f"{path}: api: must be 1; write 1" in err) == (1, True)
+    assert (code, f"{path}:2: api: must be 1; write 1" in err) == (1, True)
     shutil.copytree(path.parent, tmp_path / "package")
     assert plugin(installed, "install", str(tmp_path / "package"), "--yes", "--replace")[0] == 1
     assert plugin(installed, "remove", "tally", "--yes")[0] == 0
