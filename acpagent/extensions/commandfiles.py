@@ -51,7 +51,7 @@ def find(folder: Folder, scope: Scope, owner: str = "") -> Found:
     for file in _files(folder, "", problems):
         try:
             data = folder.read(file, frontmatter.MAX_BYTES)
-            command, remarks = parse(f"{folder.path}/{file}", _name(folder, file), data)
+            command, remarks = parse(f"{folder.path}/{file}", _name(folder, file, owner), data)
         except ConfigError as error:
             problems += of_config("command", error)
             continue
@@ -79,14 +79,14 @@ def _files(folder: Folder, inside: str, problems: list[Problem]) -> Iterator[str
             yield path
 
 
-def _name(folder: Folder, file: str) -> str:
-    """Raises `ConfigError` for what cannot be called."""
+def _name(folder: Folder, file: str, owner: str) -> str:
+    """What a plugin brings has its name before it. Raises `ConfigError` for what cannot be called."""
     parts = file.removesuffix(".md").split("/")
     if not all(_PART.fullmatch(part) for part in parts):
         page = frontmatter.Page(f"{folder.path}/{file}", None, "")
         remedy = "rename it: letters, digits, `-`, `_` and `.`, a letter or digit first"
         raise frontmatter.error(page, "name", "cannot be called as a command", remedy)
-    return ":".join(parts)
+    return ":".join([owner, *parts] if owner else parts)
 
 
 @lru_cache(maxsize=512)

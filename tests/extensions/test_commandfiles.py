@@ -100,9 +100,10 @@ def test_who_goes_first(world: World) -> None:
     world.approve()
     found = world.discover(plugins=[plugin])
     seen.append(found.command("same"))
-    assert [one.body for one in seen if one] == ["From plugin/cmd.", "From project/.acpagent/commands."]
-    assert [one.scope for one in found.commands] == ["project", "project", "user", "plugin", "project"]
-    assert [problem.file for problem in found.problems] == [f"{world.base}/{place}/same.md" for place in places[1:]]
+    assert [one.body for one in seen if one] == ["From person/config/commands.", "From project/.acpagent/commands."]
+    assert [one.name for one in found.commands] == ["acpagent", "claude", "config", "p:plugin", "p:same", "same"]
+    losers = [f"{world.base}/{place}/same.md" for place in ("project/.claude/commands", "person/config/commands")]
+    assert [problem.file for problem in found.problems] == losers
 
 
 def test_directories_have_an_end(world: World) -> None:
