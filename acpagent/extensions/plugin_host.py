@@ -250,7 +250,7 @@ class PluginHost:
         return self._screen.put(emit)
 
     def _intercepted(self, sidecar: Sidecar, event: str, before: Intercepted, scope: Scope) -> Intercepted:
-        params = {"event": event, "seq": sidecar.number(), "payload": dict(before.payload)}
+        params = {"event": event, "payload": dict(before.payload)}
         try:
             answer = sidecar.ask(speech.INTERCEPT, params, scope, sidecar.runtime.timeout)
             after = intercepts.applied(sidecar.name, event, before.payload, answer)

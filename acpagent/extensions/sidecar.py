@@ -87,8 +87,8 @@ class Sidecar:
     """One plugin's program in one session. It is started once; only a reload makes another.
 
     Threads: the keeper, which starts it, waits for its end and sees to it that nothing of it is left; the driver's two;
-    the group's two. `_lock`, a leaf, guards the state, the slots and the numbers. Whatever it does wrong ends the
-    program alone: what waits for it fails, and the session goes on.
+    the group's two. `_lock`, a leaf but for the queue of what is sent, guards the state, the slots and the numbers.
+    Whatever it does wrong ends the program alone: what waits for it fails, and the session goes on.
     """
 
     def __init__(self, plugin: Plugin, runtime: Runtime, site: Site, desk: Desk) -> None:
@@ -260,14 +260,14 @@ class Sidecar:
         with self._lock:
             if self._state != "starting":
                 return
+            for event, payload in self._early:
+                self._driver.notify(speech.EVENT, self._numbered(event, payload))
             self._state = "ready"
-            slots, early, self._early = list(self._slots), self._early, []
+            slots = list(self._slots)
         self._settled.set()
         self._known.set()
         for slot in slots:
             slot.wake()
-        for event, payload in early:
-            self.tell(event, payload)
 
     def _stop(self, cause: str) -> None:
         """It is of no use any more, whatever it does: end it. The first cause counts. Never blocks."""
@@ -309,11 +309,10 @@ class Sidecar:
             raise SidecarFault("refused", f"it answered with an error: {told}")
         return speech.answered(method, answer.result)
 
-    def number(self) -> int:
-        """The next number of an event or intercept."""
-        with self._lock:
-            self._seq += 1
-            return self._seq
+    def _numbered(self, event: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """The params of an event or intercept. Under the lock until they are said, so that numbers come in order."""
+        self._seq += 1
+        return {"event": event, "seq": self._seq, "payload": dict(payload)}
 
     def tell(self, event: str, payload: Mapping[str, Any]) -> None:
         """Tell it of an event that it declared. Never blocks; one that does not read is ended."""
@@ -322,9 +321,13 @@ class Sidecar:
         with self._lock:
             if self._state in ("new", "starting") and len(self._early) < _EARLY_EVENTS:
                 self._early.append((event, payload))
-            if self._state != "ready":
+            if self._state != "ready" or self._driver is None:
                 return
-        self._notify(speech.EVENT, {"event": event, "seq": self.number(), "payload": dict(payload)})
+            fits = self._driver.queued() <= _UNREAD_BYTES
+            if fits:
+                self._driver.notify(speech.EVENT, self._numbered(event, payload))
+        if not fits:
+            self._stop("it does not read what it is told")
 
     def withdraw(self, call_id: str) -> None:
         """Tell it that nobody waits for a call any more."""
@@ -365,7 +368,9 @@ class Sidecar:
             raise SidecarFault("timeout", f"it was not ready within {seconds:g} s")
         self._check_running()
         assert self._driver is not None
-        with scope.open():
+        with scope.open(), self._lock:
+            if method == speech.INTERCEPT:
+                params = self._numbered(params["event"], params["payload"])
             call_id = self._driver.call(method, dict(params), slot.take)
         try:
             while not scope.wait_for(lambda: self._has(slot), max(0.0, deadline - time.monotonic())):
