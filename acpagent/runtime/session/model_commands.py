@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Command
 from acpagent.core.forms import Answer, Form
-from acpagent.core.scope import Scope
+from acpagent.core.scope import Cancelled, Scope
 from acpagent.extensions import commandfiles, skills
 from acpagent.extensions.commandfiles import CommandFile
 from acpagent.extensions.plugin_host import Action, PluginHost
@@ -130,5 +130,7 @@ def _of_action(action: Action, plugins: PluginHost) -> ModelCommand:
             return Meant(said=plugins.run_action(action.command, words, use.scope) or f"{action.label}: done.")
         except (SidecarFault, LookupError) as fault:
             raise CommandFault(f"The plugin could not do that: {fault}") from None
+        except Cancelled:  # said to the person, like all that comes of it: the model never hears of it
+            return Meant(said=f"{action.label}: cancelled.")
 
     return ModelCommand(Command(action.command, action.description, action.hint), work_out)
