@@ -302,7 +302,18 @@ def updates_in(messages: list[Message], session_id: str) -> list[Message]:
     return [params["update"] for params in updates if params["sessionId"] == session_id]
 
 
+def handoff(update: Message) -> Message | None:
+    """The evidence that an update hands over, if it is one that does."""
+    found: Message = update.get("_meta", {}).get("soba", {}).get("evidence", {})
+    return found if found.get("source") == "assistant_handoff" else None
+
+
+def handoffs(updates: list[Message]) -> list[Message]:
+    """All evidence that some updates hand over."""
+    return [found for update in updates if (found := handoff(update)) is not None]
+
+
 def text_in(updates: list[Message], kind: str = "agent_message_chunk") -> str:
-    """The text of the chunks of that kind, joined."""
-    chunks = [update for update in updates if update["sessionUpdate"] == kind]
+    """The text of the chunks of that kind, joined, without the evidence that is handed over at a turn's end."""
+    chunks = [update for update in updates if update["sessionUpdate"] == kind and handoff(update) is None]
     return "".join(chunk["content"].get("text", "") for chunk in chunks)

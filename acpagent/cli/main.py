@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "acp": ("acpagent.cli.acp", "serve an editor over stdin and stdout"),
     "run": ("acpagent.cli.run", "run one prompt in this folder and print what happens"),
     "sessions": ("acpagent.cli.sessions", "list, show, export or delete stored sessions"),
+    "proof": ("acpagent.cli.proof", "list, show, verify or explain receipts of what was done"),
     "trust": ("acpagent.cli.trust", "show, approve or revoke what a project brings that can run"),
     "plugin": ("acpagent.cli.plugin", "install, list, check or remove plugins"),
     "demo": ("acpagent.cli.demo", "watch a shipped script at work; needs no key and no network"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from acpagent.core.blocks import Block
+from acpagent.core.evidence import Bundle
 from acpagent.core.toolcalls import PlanEntry, ToolCall
 
 Role = Literal["user", "assistant", "thought"]
@@ -154,6 +155,15 @@ class Notice:
     message_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class EvidenceReady:
+    """The evidence of a turn that changed or checked something, at its end; `seal` is that of its receipt."""
+
+    bundle: Bundle
+    message_id: str
+    seal: str = ""
+
+
 SurfaceKind = Literal["status", "card", "notification", "form"]
 
 
@@ -183,5 +193,6 @@ Event = (
     | TitleChanged
     | CompactionChanged
     | Notice
+    | EvidenceReady
     | Surface
 )

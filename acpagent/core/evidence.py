@@ -180,7 +180,9 @@ def to_data(value: Any) -> Any:
 
 
 def from_data(data: Mapping[str, Any]) -> Bundle:
-    """The inverse of `to_data` for a bundle. Raises KeyError, TypeError or AttributeError on other data."""
+    """The inverse of `to_data` for a bundle. Raises KeyError or TypeError on other data."""
+    if not isinstance(data, Mapping):
+        raise TypeError(f"no mapping: {type(data).__name__}")
     plain: dict[str, Any] = {}
     for field in fields(Bundle):
         name, value = field.name, data.get(_camel(field.name))
@@ -194,6 +196,8 @@ def from_data(data: Mapping[str, Any]) -> Bundle:
 
 
 def _read(kind: type[Any], data: Mapping[str, Any]) -> Any:
+    if not isinstance(data, Mapping):
+        raise TypeError(f"no mapping: {type(data).__name__}")
     known = {_camel(field.name): field.name for field in fields(kind)}
     listed = {known[name]: tuple(item) if isinstance(item, list) else item for name, item in data.items()}
     return kind(**listed)

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from acpagent.core import blocks, toolcalls
+from acpagent.core import blocks, evidence, toolcalls
 from acpagent.core.blocks import Block
 from acpagent.core.events import Stop, Usage
+from acpagent.core.evidence import Bundle
 from acpagent.core.toolcalls import PlanEntry, ToolCall
 
 VERSION = 1
@@ -142,6 +143,16 @@ class Permitted:
     waited_ms: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class EvidenceSet:
+    """The evidence of a turn, and the seal of its receipt; not for the model."""
+
+    turn_id: str
+    message_id: str
+    bundle: Bundle
+    seal: str
+
+
 # `brief`: nothing may change until the objective brief is accepted. The last three are ends.
 GoalPhase = Literal["brief", "working", "complete", "blocked", "stopped"]
 
@@ -231,6 +242,7 @@ Entry = (
     | TurnClosed
     | Told
     | Permitted
+    | EvidenceSet
     | GoalSet
     | Compacted
     | FileKept
@@ -288,6 +300,15 @@ def _closed(entry: TurnClosed) -> dict[str, Any]:
     return {"turn": entry.turn_id, "stop": entry.stop, "usage": usage, "fault": entry.fault}
 
 
+def _evidence(entry: EvidenceSet) -> dict[str, Any]:
+    shown = {"turn": entry.turn_id, "message": entry.message_id, "seal": entry.seal}
+    return shown | {"evidence": evidence.to_data(entry.bundle)}
+
+
+def _read_evidence(data: dict[str, Any]) -> EvidenceSet:
+    return EvidenceSet(data["turn"], data["message"], evidence.from_data(data["evidence"]), data["seal"])
+
+
 def _fields(*names: str) -> Any:
     """Writer for entries whose fields are plain data; `turn_id` is stored as `turn`."""
     return lambda entry: {"turn": entry.turn_id} | {name: getattr(entry, name) for name in names}
@@ -335,6 +356,7 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
         lambda data: TurnClosed(data["turn"], data["stop"], Usage(*data["usage"]), data["fault"]),
     ),
     "told": (Told, _fields(*_TOLD), _read_told),
+    "evidence": (EvidenceSet, _evidence, _read_evidence),
     "permitted": (Permitted, _fields(*_PERMITTED), _read_permitted),
     "goal": (GoalSet, _fields(*_GOAL), _reader(GoalSet, *_GOAL)),
     "compacted": (Compacted, _fields(*_COMPACTED), _reader(Compacted, *_COMPACTED)),

@@ -21,11 +21,13 @@ OPENED = {"modes", "configOptions"}
 
 @dataclass
 class Call:
-    """One call. `first` is its `tool_call`, `later` are its `tool_call_update`s, `now` is what they add up to."""
+    """One call. `first` is its `tool_call`, `later` are its `tool_call_update`s, `now` is what they add up to; `end` is
+    what was said of its end once it was over."""
 
     first: Message
     now: Message
     later: list[Message] = field(default_factory=list)
+    end: Message | None = None
 
     @property
     def id(self) -> str:
@@ -81,6 +83,11 @@ def call_in(updates: Iterable[Message]) -> Call:
 
 def _take(call: Call, update: Message) -> None:
     before = call.status
+    if before in FINAL and set(update) == {"sessionUpdate", "toolCallId", "_meta"} and call.end is None:
+        call.end = update["_meta"]["soba"]
+        assert call.end["evidence"]["phase"] == "end"
+        assert call.end["evidence"]["status"] == before
+        return
     assert before not in FINAL, f"{before}, and then {update}"
     assert update.get("status", before) in {before, *MOVES[before]}, f"from {before} to {update['status']}"
     call.later.append(update)

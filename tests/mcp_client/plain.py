@@ -47,6 +47,10 @@ def call(id: Any, params: dict[str, Any]) -> None:
                 sys.stdout.write("y" * (1 << 20))
             sys.stdout.write('"}]}}\n')
             sys.stdout.flush()
+        case "write":
+            with open(arguments["path"], "w") as file:
+                file.write(arguments["text"])
+            send({"id": id, "result": text("written")})
         case "odd":
             send({"id": id, "result": {"content": "not a list"}})
         case _:

@@ -18,6 +18,7 @@ from acpagent.core.evidence import Bundle
 
 VERSION = 1
 SEAL, PREVIOUS, SEQUENCE, EVIDENCE, FORMAT = "seal", "previous", "sequence", "evidence", "receipt"
+FOLDER = "proofs"
 _SCHEME = "sha256:"
 _MOST_BYTES = 8 * 1024 * 1024
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,100}")
@@ -112,7 +113,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def folder(home: str, session_id: str) -> str:
     """Where the receipts of a session are."""
-    return os.path.join(home, "proofs", _plain(session_id))
+    return os.path.join(home, FOLDER, _plain(session_id))
 
 
 def path(home: str, session_id: str, turn_id: str) -> str:

@@ -12,6 +12,7 @@ from acpagent.core.jobs import Jobs
 from acpagent.core.paths import Roots
 from acpagent.mcp_client.spec import ServerSpec
 from acpagent.runtime.evidence.ledger import Ledger
+from acpagent.runtime.evidence.witness import Witness
 from acpagent.runtime.session.equipment import Equipment, Kit
 from acpagent.runtime.session.loadout import AXES, CONTROLS, Loadout
 from acpagent.runtime.session.services import SessionGate
@@ -101,6 +102,10 @@ class Keep:
     told_context: str = ""
     work: WorkRecord = field(default_factory=WorkRecord)
     meter: Meter = field(default_factory=Meter)
+    witness: Witness = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.witness = Witness.of(self.roots)
 
     def save(self, axes: Mapping[str, str], then: Callable[[BaseException | None], None] = lambda error: None) -> None:
         """Store the axes beside the controls; `then` as with `RowWriter.set_settings`."""
@@ -120,7 +125,7 @@ class Keep:
 
     def learn(self, past: Sequence[Entry]) -> None:
         """What happened is known to the model's view and to those who follow goal, mode and work."""
-        for fold in (self.conversation, self.goals, self.told_mode, self.ledger, self.work):
+        for fold in (self.conversation, self.goals, self.told_mode, self.ledger, self.work, self.witness.account):
             fold.feed(past)
 
     def take(self, loadout: Loadout, kit: Kit) -> None:

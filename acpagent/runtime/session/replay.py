@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from acpagent.core.blocks import Text
-from acpagent.core.events import Chunk, Event, Notice, PlanChanged, ToolChanged, Usage, UsageChanged
+from acpagent.core.events import Chunk, Event, EvidenceReady, Notice, PlanChanged, ToolChanged, Usage, UsageChanged
 from acpagent.core.history import (
     CallMade,
     CallSettled,
     Entry,
+    EvidenceSet,
     PlanSet,
     Said,
     Told,
@@ -103,3 +104,5 @@ def _event(entry: Entry) -> Iterator[Event]:
         yield UsageChanged(entry.used, entry.size, entry.cost, entry.currency, entry.estimated)
     elif isinstance(entry, Told):
         yield Notice(entry.level, entry.code, dict(entry.params), entry.message_id)
+    elif isinstance(entry, EvidenceSet):
+        yield EvidenceReady(entry.bundle, entry.message_id, entry.seal)

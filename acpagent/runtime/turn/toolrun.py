@@ -31,6 +31,8 @@ from acpagent.core.toolcalls import (
     ToolResult,
     moved,
 )
+from acpagent.runtime.evidence.contents import Changes
+from acpagent.runtime.evidence.watch import Watch, Watched, with_changes
 from acpagent.runtime.turn.hooking import TurnHooks
 from acpagent.runtime.turn.interception import Interception
 from acpagent.runtime.turn.permitting import BARRED, Gate, Permitting, Stricter, Verdict
@@ -48,7 +50,7 @@ TITLE_CHARACTERS = 120
 @dataclass(slots=True)
 class Desk:
     """What a runner needs of its session and turn, made once per turn. `objection` says why a call that may run has to
-    wait all the same."""
+    wait all the same; `watch` looks before and after each call, and `changed` is told what it changed."""
 
     turn_id: str
     scope: Scope
@@ -64,6 +66,8 @@ class Desk:
     check_store: Callable[[], None] = lambda: None
     objection: Callable[[str, Proposal], str | None] = lambda tool_name, proposal: None
     hooks: TurnHooks = field(default_factory=TurnHooks)
+    watch: Watch | None = None
+    changed: Callable[[str, Changes], None] = lambda call_id, changes: None
     plugins: Interception = field(default_factory=Interception)
 
 
@@ -85,6 +89,8 @@ class Running:
     sent_at: float = 0.0
     closed: bool = False
     asked: bool = False
+    watched: Watched | None = None
+    changes: Changes | None = None
     beside: list[str] = field(default_factory=list)
 
 
@@ -295,8 +301,24 @@ class ToolRunner:
         assert running.context is not None
         try:
             barred = self._desk.gate.barred(running.tool, running.proposal)  # the mode may have changed since
-            if barred:
-                return ToolResult(barred, failed=True, facts={BARRED: True})
+        except Exception as error:
+            return ToolResult(_broke(running.made.name, error), failed=True)
+        if barred:
+            return ToolResult(barred, failed=True, facts={BARRED: True})
+        if self._desk.watch is not None:
+            through_editor = running.context.files is not None
+            running.watched = self._desk.watch.begin(running.tool, running.proposal, through_editor)
+        result = self._applied(running)
+        if running.watched is None:
+            return result
+        running.changes = running.watched.end(result.failed)
+        return with_changes(result, running.changes)
+
+    def _applied(self, running: Running) -> ToolResult:
+        assert running.tool is not None
+        assert running.proposal is not None
+        assert running.context is not None
+        try:
             result = running.tool.apply(running.proposal, running.context)
         except ToolRefusal as refusal:
             result = ToolResult(str(refusal), failed=True)
@@ -376,6 +398,8 @@ class ToolRunner:
 
     def _settle(self, running: Running, result: ToolResult) -> None:
         """The final snapshot: to the person, and to the journal with what the model reads."""
+        if running.watched is not None:
+            self._desk.changed(running.call.id, running.changes or Changes(complete=False))
         took = round((time.monotonic() - running.started) * 1000)
         proposal, facts = running.proposal, {**running.call.facts, **result.facts, "duration_ms": took}
         content = result.content or ((proposal.diff,) if proposal and proposal.diff and not result.failed else ())

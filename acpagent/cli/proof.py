@@ -1,0 +1,194 @@
+"""`acpagent proof`: the sealed receipts of what each turn changed, checked and was permitted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from acpagent.cli import agent, proof_words
+from acpagent.cli.agent import UsageError
+from acpagent.cli.main import FAILED, OK
+from acpagent.cli.terminal import Terminal
+from acpagent.config import locate
+from acpagent.core import evidence
+from acpagent.core.bounds import printable
+from acpagent.core.history import EvidenceSet
+from acpagent.runtime.evidence import receipts, verify
+from acpagent.runtime.evidence.receipts import Damaged, Receipt
+from acpagent.runtime.evidence.verify import Finding
+from acpagent.store import entries
+from acpagent.store.database import Store
+
+_EPILOG = """\
+Each turn that changed or checked something leaves a receipt below the home directory, in proofs/SESSION/TURN.json. Its
+seal is over every byte of it, and each receipt names the seal of the one before it. ID is a turn or a session, or how
+one begins. `verify` of a session looks at all of its receipts; a turn or a file is looked at with those before it.
+
+exit codes: 0 done (of `verify`: every seal and link holds), 1 failed (of `verify`: one does not), 2 wrong usage
+"""
+_ENOUGH = 4  # letters of an id that stand for it, if no other begins so
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The file of a receipt; None for a receipt that cannot be read."""
+
+    path: str
+    receipt: Receipt | None
+
+    @property
+    def session(self) -> str:
+        return os.path.basename(os.path.dirname(self.path))
+
+    @property
+    def turn(self) -> str:
+        return os.path.basename(self.path).removesuffix(".json")
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command. Returns its exit code, see `--help`."""
+    options = make_parser().parse_args(words)
+    command: Callable[[argparse.Namespace], int] = options.command
+    return agent.guarded(lambda: command(options))
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="acpagent proof",
+        description="List, show, verify or explain the receipts of what was done.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    listing = commands.add_parser("list", help="the receipts there are, oldest first", allow_abbrev=False)
+    listing.add_argument("--session", metavar="ID", help="only those of this session")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing.set_defaults(command=_list)
+    for name, about, command in (
+        ("show", "a receipt as data", _show),
+        ("explain", "what was changed, checked and permitted, and why the status is what it is", _explain),
+        ("verify", "whether seals and links hold", _verify),
+    ):
+        one = commands.add_parser(name, help=about, allow_abbrev=False)
+        one.add_argument("id", metavar="ID", help="a turn or session, how one begins, or a file")
+        one.set_defaults(command=command)
+    return parser
+
+
+def _list(options: argparse.Namespace) -> int:
+    found = [kept for kept in _all() if options.session is None or _named(kept.session, options.session)]
+    if options.session is not None and not found:
+        raise UsageError(f"there is no receipt of a session {printable(options.session)}")
+    found.sort(key=lambda kept: kept.receipt.bundle.created_at if kept.receipt else "")
+    if options.json:
+        sys.stdout.write(json.dumps([_row(kept) for kept in found], indent=2) + "\n")
+        return OK
+    terminal = Terminal(sys.stdout)
+    for kept in found:
+        terminal.line(printable(proof_words.line(kept.turn, kept.session, kept.receipt)))
+    if not found:
+        sys.stdout.write("There are no receipts.\n")
+    return OK
+
+
+def _row(kept: _Kept) -> dict[str, object]:
+    row: dict[str, object] = {"turn": kept.turn, "session": kept.session, "file": kept.path}
+    if kept.receipt is None:
+        return {**row, "status": "damaged"}
+    bundle, receipt = kept.receipt.bundle, kept.receipt
+    return {
+        **row, "status": bundle.status, "created": bundle.created_at, "sequence": receipt.sequence,
+        "seal": receipt.seal, "files": bundle.diff.file_count, "checks": len(bundle.checks),
+    }  # fmt: skip
+
+
+def _show(options: argparse.Namespace) -> int:
+    for receipt in _receipts(options.id):
+        sys.stdout.write(json.dumps(json.loads(receipt.data), indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+    return OK
+
+
+def _explain(options: argparse.Namespace) -> int:
+    terminal = Terminal(sys.stdout)
+    for receipt in _receipts(options.id):
+        for line in proof_words.explained(receipt.bundle):
+            terminal.line(printable(line.text), line.style)
+    return OK
+
+
+def _verify(options: argparse.Namespace) -> int:
+    kept = _find(options.id)
+    if isinstance(kept, str):
+        found, wrong = verify.chain(kept, _remembered(os.path.basename(kept)))
+    else:
+        one, wrong = verify.single(kept.path)
+        found = [one] if one is not None else []
+    terminal = Terminal(sys.stdout)
+    for finding in wrong:
+        terminal.line(f"{terminal.sign('✗')} {printable(_problem(finding))}", "red")
+    for receipt in found if not wrong else []:
+        bundle = receipt.bundle
+        status = evidence.to_data(bundle)["status"].replace("_", " ")
+        terminal.line(f"{terminal.sign('✓')} {bundle.turn_id}: the seal holds; {status}", "green")
+    return FAILED if wrong else OK
+
+
+def _problem(finding: Finding) -> str:
+    return f"{finding.file}: {proof_words.PROBLEMS[finding.code].format(detail=finding.detail)}"
+
+
+def _receipts(wanted: str) -> list[Receipt]:
+    """The receipts that are asked for. Raises `UsageError`, OSError."""
+    kept = _find(wanted)
+    places = list(receipts.listed(kept)) if isinstance(kept, str) else [kept.path]
+    try:
+        found = [receipts.read(place) for place in places]
+    except Damaged as error:
+        raise OSError(f"a receipt does not hold: {error}; see `acpagent proof verify`") from None
+    return sorted(found, key=lambda one: one.sequence)
+
+
+def _find(wanted: str) -> _Kept | str:
+    """A receipt's file, or the folder of a session. Raises `UsageError`."""
+    if os.path.isfile(wanted):
+        return _Kept(wanted, None)
+    every = list(_all())
+    turns = [kept for kept in every if _named(kept.turn, wanted)]
+    folders = sorted({os.path.dirname(kept.path) for kept in every if _named(kept.session, wanted)})
+    if len(turns) + len(folders) > 1:
+        raise UsageError(f"{printable(wanted)} stands for more than one receipt; give more of the id")
+    if not turns and not folders:
+        raise UsageError(f"there is no receipt {printable(wanted)}; `acpagent proof list` shows what there is")
+    return turns[0] if turns else folders[0]
+
+
+def _named(name: str, wanted: str) -> bool:
+    bare = name.removeprefix("turn_")
+    return name == wanted or (len(wanted) >= _ENOUGH and (name.startswith(wanted) or bare.startswith(wanted)))
+
+
+def _all() -> Iterator[_Kept]:
+    top = os.path.join(locate.home(), receipts.FOLDER)
+    try:
+        sessions = sorted(os.listdir(top))
+    except OSError:
+        return
+    for session in sessions:
+        for place in receipts.listed(os.path.join(top, session)):
+            try:
+                yield _Kept(place, receipts.read(place))
+            except (Damaged, OSError):
+                yield _Kept(place, None)
+
+
+def _remembered(session_id: str) -> list[str]:
+    """The seals that the session itself has kept. Raises `StoreFault`."""
+    path = locate.store_file(locate.home())
+    if not os.path.exists(path):
+        return []
+    return [entry.seal for entry in entries.read(Store(path), session_id) if isinstance(entry, EvidenceSet)]
