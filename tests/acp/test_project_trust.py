@@ -112,8 +112,9 @@ def open_again(one: Served, session: str, verb: str, project: Path) -> None:
 
 
 def everything_that_can_be_done(one: Served, session: str, project: Path) -> None:
-    for text in ("hello", "list", "skill", "/evil now", "/worse", "/skill:evil-1", "/reload", "/mcp reload", "/skill list",
-                 "/project-trust", "/project-trust approve", "/project-trust approve 0000000000000000", "/help"):  # fmt: skip
+    for text in ("hello", "list", "skill", "/evil now", "/worse", "/skill:evil-1", "/reload", "/mcp reload",
+                 "/skill list", "/project-trust", "/project-trust approve",
+                 "/project-trust approve 0000000000000000", "/help"):  # fmt: skip
         one.prompt(session, text)
     one.agent.call(RELOAD, {"sessionId": session})
     for mode in ("plan", "goal", "normal"):
