@@ -167,13 +167,13 @@ def _once_for(request: Message) -> str:
 
 
 def test_a_turn_that_is_cancelled_tells_what_it_did(tmp_path: Path) -> None:
-    road = [sh("echo x > s.txt; echo he''re; sleep 60"), says("Done.")]
+    road = [sh("echo x > s.txt; echo be''gun; sleep 60"), says("Done.")]
     with served(tmp_path, {"turns": [turn("go", *road)]}, tool_approval="yolo") as one:
         make_files(one)
         session = one.new()
         since = len(one.agent.messages)
         id = one.agent.start_prompt(session, "go")
-        one.agent.expect(lambda message: "here" in str(message.get("params")), "its output", since)
+        one.agent.expect(lambda message: "begun" in str(message.get("params")), "its output", since)
         one.agent.notify("session/cancel", {"sessionId": session})
         assert one.agent.response(id)["result"] == {"stopReason": "cancelled"}
         (evidence,) = handoffs(one.agent.updates(session, since))

@@ -96,9 +96,10 @@ class Ledger:
 
     def _read(self, unread: _Unread, roots: Roots) -> None:
         at, facts, script = unread.at, unread.call.facts, shellparse.parse(unread.line)
+        if checks.rewrites(script):  # another check is cheap, whatever was seen
+            self._change([unread.line], at)
         if not facts.get(COMPLETE):  # nobody looked, or not at all of it: the command is taken at its word
-            rewritten = [unread.line] if checks.rewrites(script) else []
-            self._change([*_written(script, roots), *rewritten], at)
+            self._change(_written(script, roots), at)
         found = checks.recognise(script)
         for check in found:
             status, reason = outcomes.of(check, facts, unread.output, len(found))
