@@ -102,7 +102,7 @@ def test_the_list(desk: Desk) -> None:
     desk.world.write("project/.claude/skills/d.md", skill("d"))
     text = said(desk, "list")
     assert "- `a` (user): Does a.\n- `b` (plugin p): Does b." in text
-    assert "2 remarks" in text
+    assert "Remarks: 2;" in text
     assert "/project-trust approve" in text
     assert "- `a`" in said(desk, "list --disabled")
     assert "- `b`" not in said(desk, "list --disabled")

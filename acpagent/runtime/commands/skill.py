@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from acpagent.core import files
 from acpagent.core.bounds import one_line, printable
@@ -16,26 +16,16 @@ from acpagent.extensions.discovery import Extensions
 from acpagent.extensions.project import Project, scan
 from acpagent.extensions.skills import Skill
 from acpagent.extensions.trust import Approvals
+from acpagent.runtime.commands.refusals import Refused
 
-DESCRIPTION = "List, show, write and remove skills"
-HINT = "list | show <name> | new <name> [instructions] | promote <name> | rm <name> --confirm"
-
-_HOW = """\
-- `/skill list [--invalid] [--disabled]`: what there is, what is broken, what the model may not call by itself
-- `/skill show <name>`: what it says
-- `/skill new <name> [instructions]`: write one of your own
-- `/skill promote <name> [--scope=project|user]`: copy one to the project, or to your own
-- `/skill rm <name> --confirm`: remove one of your own or of this project's `.acpagent/skills`
-
-`/skill:<name> [arguments]` calls one up."""
 _SHOWN = 16_000
 _TEMPLATE = "---\nname: {name}\ndescription: {description}\n---\n\n{body}\n"
-_UNTOLD = "Describe here, step by step, what to do."
 
 
 class Desk(Protocol):
     """What the command needs of its session: what was discovered, the working directory, acpagent's home, and where
-    approvals are kept. `reload` has the session look for everything anew once this command is done."""
+    approvals are kept. `reload` has the session look for everything anew once this command is done; `say` knows the
+    person's language."""
 
     @property
     def extensions(self) -> Extensions: ...
@@ -47,10 +37,7 @@ class Desk(Protocol):
     def approvals(self) -> Approvals: ...
     @property
     def reload(self) -> Callable[[], None]: ...
-
-
-class _Refused(Exception):
-    """Why a command does nothing, in a sentence."""
+    def say(self, code: str, **params: Any) -> str: ...
 
 
 def answer(words: str, desk: Desk) -> str:
@@ -58,34 +45,36 @@ def answer(words: str, desk: Desk) -> str:
     verb, _, rest = words.strip().partition(" ")
     act = _VERBS.get(verb.lower() or "list")
     if act is None:
-        return f"There is no `/skill {one_line(verb, 40)}`. There are:\n\n{_HOW}"
+        return f"{desk.say('skill_unknown', verb=one_line(verb, 40))}\n\n{desk.say('command_skill_how')}"
     try:
         return act(rest.strip(), desk)
-    except _Refused as refused:
-        return str(refused)
+    except Refused as refused:
+        return desk.say(refused.code, **refused.params)
     except Fault as fault:
-        return f"That did not work: {fault.message}."
+        return desk.say("command_failed", cause=fault.message)
     except OSError as error:
-        return f"That did not work: {error.strerror or error}."
+        return desk.say("command_failed", cause=error.strerror or error)
 
 
 def _list(rest: str, desk: Desk) -> str:
     flags = rest.split()
     if not set(flags) <= {"--invalid", "--disabled"}:
-        return f"`/skill list` takes `--invalid` and `--disabled`.\n\n{_HOW}"
+        return f"{desk.say('skill_list_flags')}\n\n{desk.say('command_skill_how')}"
     parts = []
+    none = f"- {desk.say('skill_none')}"
     if not flags:
         lines = [_line(one) for one in desk.extensions.skills]
-        parts.append("\n".join(["**Skills**", "", *(lines or ["- none"])]))
+        parts.append("\n".join([desk.say("skill_head"), "", *(lines or [none])]))
     if "--disabled" in flags:
         lines = [_line(one) for one in desk.extensions.skills if not one.for_model]
-        parts.append("\n".join(["**Only you can call these up**", "", *(lines or ["- none"])]))
+        parts.append("\n".join([desk.say("skill_disabled"), "", *(lines or [none])]))
     problems = [one for one in desk.extensions.problems if one.part == "skill"]
     if "--invalid" in flags:
-        lines = [f"- {'' if one.fatal else '(used all the same) '}{printable(str(one))}" for one in problems]
-        parts.append("\n".join(["**What is wrong**", "", *(lines or ["- nothing"])]))
+        used = f"({desk.say('skill_used')}) "
+        lines = [f"- {'' if one.fatal else used}{printable(str(one))}" for one in problems]
+        parts.append("\n".join([desk.say("skill_wrong"), "", *(lines or [none])]))
     elif problems:
-        parts.append(f"{len(problems)} remark{'s' if len(problems) > 1 else ''}: `/skill list --invalid`")
+        parts.append(desk.say("skill_remarks", count=len(problems)))
     told = desk.extensions.standing.problem()
     if told is not None:
         parts.append(f"{told.what}; {told.remedy}.")
@@ -104,19 +93,20 @@ def _show(rest: str, desk: Desk) -> str:
     while mark in text:
         mark += "`"
     facts = [f"`{printable(one.path)}` ({one.scope}{' ' + one.owner if one.owner else ''})"]
-    facts += [f"{title}: {value}" for title, value in _facts(one) if value]
+    facts += [f"{desk.say(code)}: {value}" for code, value in _facts(one, desk) if value]
     head = f"**{one.name}**: {one.description}"
     return "\n\n".join([head, "  \n".join(facts), f"{mark}markdown\n{text}\n{mark}"])
 
 
-def _facts(one: Skill) -> tuple[tuple[str, str], ...]:
+def _facts(one: Skill, desk: Desk) -> tuple[tuple[str, str], ...]:
+    tools = ", ".join(one.allowed_tools)
     return (
-        ("called up", "by you and the model" if one.for_model else "by you alone"),
-        ("arguments", one.hint or ""),
-        ("license", one.license),
-        ("compatibility", one.compatibility),
-        ("asks for the tools", ", ".join(one.allowed_tools) and f"{', '.join(one.allowed_tools)} (allows none)"),
-        ("beside it", ", ".join(map(printable, one.beside))),
+        ("skill_called", desk.say("skill_by_both" if one.for_model else "skill_by_person")),
+        ("skill_arguments", one.hint or ""),
+        ("skill_license", one.license),
+        ("skill_compatibility", one.compatibility),
+        ("skill_tools", tools and f"{tools} ({desk.say('skill_allows_none')})"),
+        ("skill_beside", ", ".join(map(printable, one.beside))),
     )
 
 
@@ -126,36 +116,36 @@ def _new(rest: str, desk: Desk) -> str:
     target = os.path.join(desk.home, "skills", name)
     _check_free(target)
     told = told.strip()
-    first = one_line(next((line for line in told.split("\n") if line.strip()), f"Use when {name} is asked for."), 200)
+    first = one_line(next((line for line in told.split("\n") if line.strip()), desk.say("skill_use_when", name=name)), 200)
     quoted = '"' + first.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    text = _TEMPLATE.format(name=name, description=quoted, body=told or _UNTOLD)
+    text = _TEMPLATE.format(name=name, description=quoted, body=told or desk.say("skill_untold"))
     os.makedirs(target)
     files.write_bytes(os.path.join(os.path.realpath(target), skills.FILE), text.encode("utf-8", "replace"))
     desk.reload()
-    return f"Wrote `{printable(os.path.join(target, skills.FILE))}`. Edit it as you like; `/skill:{name}` calls it up."
+    return desk.say("skill_wrote", path=printable(os.path.join(target, skills.FILE)), name=name)
 
 
 def _promote(rest: str, desk: Desk) -> str:
     name, *flags = rest.split() or [""]
     scope = {"": "project", "--scope=project": "project", "--scope=user": "user"}.get(" ".join(flags))
     if scope is None:
-        raise _Refused("`/skill promote <name>` takes `--scope=project` or `--scope=user`.")
+        raise Refused("skill_promote_scope")
     one = _found(name, desk)
     _check_name(one.name)
     if one.scope == scope:
-        raise _Refused(f"`{one.name}` is there already: `{printable(one.path)}`.")
+        raise Refused("skill_there", path=printable(one.path))
     base = os.path.join(desk.cwd, ".acpagent") if scope == "project" else desk.home
     target = os.path.join(base, "skills", one.name)
     _check_free(target)
     if scope == "project" and not within(os.path.realpath(target), os.path.realpath(desk.cwd)):
-        raise _Refused(f"`{printable(base)}` is a link that leads out of the project.")
+        raise Refused("skill_link", path=printable(base))
     if scope == "user":
         _copy(one, target)
         note = ""
     else:
         note = _in_project(desk, f".acpagent/skills/{one.name}", lambda: _copy(one, target))
     desk.reload()
-    return f"Copied `{one.name}` to `{printable(target)}`.{note}"
+    return desk.say("skill_copied", name=one.name, path=printable(target)) + note
 
 
 def _copy(one: Skill, target: str) -> None:
@@ -165,7 +155,7 @@ def _copy(one: Skill, target: str) -> None:
     data = files.read_bytes(one.real)
     if files.digest(data) != one.digest:
         os.rmdir(target)
-        raise _Refused(f"`{one.name}` has changed meanwhile; reload first.")
+        raise Refused("skill_stale", name=one.name)
     for name in one.beside:
         there = os.path.join(source, name)
         if os.path.isfile(there) and not os.path.islink(there):
@@ -182,16 +172,16 @@ def _remove(rest: str, desk: Desk) -> str:
     own = os.path.join(desk.home, "skills")
     projects = os.path.join(os.path.realpath(desk.cwd), ".acpagent", "skills")
     if os.path.dirname(place) not in (own, projects):
-        raise _Refused(f"`{one.name}` is not of acpagent's own folders; remove it where it is: `{printable(place)}`.")
+        raise Refused("skill_foreign", name=one.name, path=printable(place))
     if "--confirm" not in words:
-        raise _Refused(f"This removes `{printable(place)}` for good: `/skill rm {one.name} --confirm`.")
+        raise Refused("skill_confirm", name=one.name, path=printable(place))
     if os.path.dirname(place) == own:
         _discard(place)
         note = ""
     else:
         note = _in_project(desk, f".acpagent/skills/{os.path.basename(place)}", lambda: _discard(place))
     desk.reload()
-    return f"Removed `{printable(place)}`.{note}"
+    return desk.say("skill_removed", path=printable(place)) + note
 
 
 def _discard(place: str) -> None:
@@ -214,7 +204,7 @@ def _in_project(desk: Desk, path: str, change: Callable[[], None]) -> str:
     if fine and _rest(before.project, path) == _rest(after, path):
         trust.approve_as_read(after, desk.approvals)
         return ""
-    return " The project is not trusted, so what is there is not used yet: `/project-trust`."
+    return f" {desk.say('skill_untrusted')}"
 
 
 def _rest(project: Project, path: str) -> dict[str, tuple[str, int, str]]:
@@ -229,19 +219,19 @@ def _found(name: str, desk: Desk) -> Skill:
     one = desk.extensions.skill(name)
     if one is None:
         known = ", ".join(f"`{skill.name}`" for skill in desk.extensions.skills[:40])
-        raise _Refused(f"There is no skill `{one_line(name, 60)}`. There are: {known or 'none'}.")
+        raise Refused("skill_not_found", name=one_line(name, 60), known=known or "-")
     return one
 
 
 def _check_name(name: str) -> None:
     if not skills.NAME.fullmatch(name) or len(name) > skills.MAX_NAME:
-        raise _Refused("A skill's name has small letters, digits and single hyphens: `/skill new <name>`.")
+        raise Refused("skill_name")
 
 
 def _check_free(target: str) -> None:
     for path in (target, f"{target}.md"):
         if os.path.lexists(path):
-            raise _Refused(f"`{printable(path)}` is there already.")
+            raise Refused("skill_there", path=printable(path))
 
 
 _VERBS: dict[str, Callable[[str, Desk], str]] = {

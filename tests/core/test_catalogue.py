@@ -1,0 +1,143 @@
+"""What acpagent says to people: every sentence in every language, filled alike."""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+
+import pytest
+
+from acpagent.core import catalogue
+from acpagent.core.catalogue import LANGUAGES
+from tests.repository.sources import modules
+
+CYRILLIC, HAN = re.compile(r"[а-яёА-ЯЁ]"), re.compile(r"[\u4e00-\u9fff]")
+# Where the words of a language are looked for: not in code, nor in what is filled in.
+UNSAID = re.compile(r"`[^`]*`|\{[^}]*\}|https?://\S+")
+OTHERS = [language for language in LANGUAGES if language != catalogue.ENGLISH]
+# Latin words that are the same in every language.
+NAMES = {
+    "acpagent", "mcp", "yolo", "id", "ok", "config", "yaml", "auto", "ask", "repo", "token", "git", "acp", "list", "resume",
+    "close", "delete", "show", "forget", "all", "en", "ru", "zh", "full", "clear", "on", "off", "toggle", "plan", "goal",
+    "agent", "new", "promote", "rm", "confirm", "status", "approve", "revoke", "reload", "start", "stop", "restart",
+    "auth", "login", "logout", "secret", "set", "unset", "tokens",
+}  # fmt: skip
+
+
+def fields(text: str) -> set[tuple[str, str]]:
+    return {(name, spec or "") for _, name, spec, _ in string.Formatter().parse(text) if name is not None}
+
+
+def english() -> dict[str, str]:
+    return dict(catalogue.sentences(catalogue.ENGLISH))
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_language_has_every_sentence(language: str) -> None:
+    spoken = catalogue.sentences(language)
+    assert sorted(english().keys() - spoken.keys()) == []
+    assert sorted(spoken.keys() - english().keys()) == []
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_language_fills_in_the_same(language: str) -> None:
+    spoken = catalogue.sentences(language)
+    assert {code for code, text in english().items() if fields(text) != fields(spoken.get(code, text))} == set()
+    for code in english():
+        values = {name: 3 for name, _ in fields(spoken.get(code, ""))}
+        assert "{" not in catalogue.say(code, values, language).replace("${", "")
+
+
+def test_no_sentence_mixes_languages() -> None:
+    wrong = [text for text in english().values() if CYRILLIC.search(text) or HAN.search(text)]
+    for language, foreign in (("ru", HAN), ("zh", CYRILLIC)):
+        for text in catalogue.sentences(language).values():
+            latin = {word.lower() for word in re.findall(r"[A-Za-z]{2,}", UNSAID.sub("", text))}
+            wrong += [text] if foreign.search(text) or latin - NAMES else []
+    assert wrong == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_counts_need_no_plural(language: str) -> None:
+    """A number never decides the form of a word: no `(s)`, no noun right behind a count."""
+    counts = r"\{(?:count|rounds|times|tools|prompts|entries|jobs|tokens)\}"
+    ends = r"[a-z]" if language == "en" else r"[а-яё]"
+    after = re.compile(rf"{counts} {ends}")
+    allowed = {
+        "goal_out_of_tokens",
+        "goal_stalled",
+        "sessions_ambiguous",
+        "hook_gives_up",
+        "session_context",
+        "goal_round_tokens",
+        "evidence_more",
+    }
+    found = {code for code, text in catalogue.sentences(language).items() if after.search(text) or "(s)" in text}
+    assert found - allowed == set()
+
+
+def test_every_code_that_is_written_down_is_known() -> None:
+    """Codes in the program are texts in the first places of `Notice`, `say` and `Refused`; those that are put together
+    are tried where they are used."""
+    unknown = set()
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Call) and (code := written_code(node)) and not catalogue.knows(code):
+                unknown.add((module.name, code))
+    assert unknown == set()
+
+
+def written_code(call: ast.Call) -> str | None:
+    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    place = {"Notice": 1, "Refused": 0, "Report": 0}.get(name)
+    if (
+        name == "say"
+        and isinstance(call.func, ast.Attribute)
+        and getattr(call.func.value, "id", "") in ("desk", "catalogue")
+    ):
+        place = 0
+    if place is None or len(call.args) <= place:
+        return None
+    found = call.args[place]
+    return found.value if isinstance(found, ast.Constant) and isinstance(found.value, str) else None
+
+
+def test_what_is_put_together_is_known() -> None:
+    from acpagent.acp.v1 import options
+    from acpagent.config import work_modes
+    from acpagent.core.memory import KINDS
+    from acpagent.runtime.commands.elsewhere import ELSEWHERE
+    from acpagent.runtime.commands.table import CommandTable
+
+    codes = [f"option_{option}" for option in options.IDS]
+    for option, values in (
+        ("mode", options.MODES),
+        ("work_mode", work_modes.NAMES),
+        ("tool_approval", options.APPROVALS),
+    ):
+        codes += [code for value in values for code in (f"{option}_{value}", f"{option}_{value}_about")]
+    codes += [f"permission_{choice}" for choice in ("once", "session", "repo", "full", "deny")]
+    codes += [f"permissions_{approval}" for approval in options.APPROVALS]
+    codes += [f"memory_kind_{kind}" for kind in KINDS]
+    codes += [f"memory_{standing}{more}" for standing in ("current", "changed", "gone") for more in ("", "_file")]
+    codes += [f"level_{level}" for level in ("info", "warning", "error")]
+    codes += [f"call_{what}" for what in ("exit_plan_mode", "start_goal", "once", "deny", "nobody", "cancelled")]
+    codes += [f"config_key_{key}" for key in ("set", "missing", "unneeded")]
+    codes += [f"trust_{status}" for status in ("nothing_to_trust", "untrusted", "trusted", "changed")]
+    codes += [f"mcp_state_{state}" for state in ("stopped", "starting", "ready", "failed")]
+    codes += ELSEWHERE.values()
+    codes += [f"command_{command.name.replace('-', '_')}" for command in CommandTable().listed("en")]
+    assert [code for code in codes if not catalogue.knows(code)] == []
+
+
+def test_a_language_that_is_not_known_is_english() -> None:
+    assert catalogue.say("goal_stopped", {}, "xx") == catalogue.say("goal_stopped", {})
+
+
+def test_parameters_that_are_codes_are_said_in_the_same_language() -> None:
+    said = catalogue.say("delivery_goes_on", {"missing": ["delivery_lacks_check", "delivery_lacks_plan"]}, "ru")
+    assert "проверки" in said
+    assert "критериев" in said
+    with pytest.raises(KeyError):
+        catalogue.say("no_such_code", {})
