@@ -17,6 +17,8 @@ SECONDS = 5.0
 _MOST_BYTES = 4 * 1024 * 1024
 # No hook, no monitor of the file system, and nothing written: not even the index is refreshed.
 _QUIET = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+# An object that is not there must not be fetched: that runs what the configuration names for it.
+_OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 _FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
 
 
@@ -124,7 +126,7 @@ class Git:
             for name, value in os.environ.items()
             if name not in self.hidden_env and not name.startswith("GIT_")
         }
-        return {**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+        return {**kept, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", **_OFFLINE}
 
 
 # Kind of a row -> how many fields stand before the path.
