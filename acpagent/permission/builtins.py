@@ -14,13 +14,19 @@ _ASSIGNS = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.ASCII | re.DOTALL)
 _SET_FLAGS = re.compile(r"[-+][euxvfCm]*o?")
 _SET_NAMES = frozenset({"pipefail", "errexit", "nounset", "xtrace", "verbose", "noglob", "noclobber"})
 _DECLARE_FLAGS = re.compile(r"-[rxaAlug]+")
-_READ_FLAGS = re.compile(r"-[rs]+|-[rs]*[dnNtup].+")
+# Options with their value, and those whose value is the next word. A callback of mapfile is neither.
+_READ_FLAGS = re.compile(r"-[rs]+|-[rs]*[dnNtup].+|-[rs]*a")
 _READ_VALUES = re.compile(r"-[rs]*[dnNtupi]")
+_MAP_FLAGS = re.compile(r"-t+|-t*[nOsu]\d+|-t*d.+", re.DOTALL)
+_MAP_VALUES = re.compile(r"-t*[dnOsu]")
+_LISTS = frozenset({"PIPESTATUS", "DIRSTACK", "GROUPS", "FUNCNAME", "MAPFILE"})  # that bash itself has
+_COUNTS = re.compile(r"%(?:%|[-+ #0'*.\d]*[hlLjztq]*n)")  # what printf makes of `%n`: it fills a variable
 
 
 def declare(case: Case) -> None:
     """export, declare, local, readonly, unset."""
     operands = 0
+    arrays = any(word.static and re.fullmatch(r"-\w*[aA]\w*", word.text) for word in case.args)
     for word in case.args:
         begins = word.text if word.static else word.lead
         assigns = _ASSIGNS.match(begins)
@@ -35,6 +41,9 @@ def declare(case: Case) -> None:
         operands += 1
         if assigns:
             value = Word(assigns[2], word.static, word.kinds, assigns[2], word.names)
+            may_be_list = arrays or assigns[1] in case.known | _LISTS or "loop" in case.command.within
+            if assigns[2].startswith("(") if word.static else may_be_list:  # read once more, with what is in it
+                case.rise("reaches", "it can run what stands in a list")
             assigned(case, assigns[1], value, runs=case.name in ("export", "declare", "typeset"))
         elif not (word.static and _NAME.fullmatch(word.text)):
             case.rise("reaches", "it is not known what it declares")
@@ -45,14 +54,16 @@ def declare(case: Case) -> None:
 
 
 def read_line(case: Case) -> None:
-    """read, mapfile, getopts: they fill variables, whose names must be plain."""
+    """read, mapfile: they fill variables, whose names must be plain."""
     args = list(case.args)
+    flags, values = (_READ_FLAGS, _READ_VALUES) if case.name == "read" else (_MAP_FLAGS, _MAP_VALUES)
     while args:
         word = args.pop(0)
         if word.static and word.text.startswith("-"):
-            if _READ_VALUES.fullmatch(word.text) and args and case.name == "read":
+            if values.fullmatch(word.text) and args:
                 case.text(args.pop(0))
-            elif not (_READ_FLAGS.fullmatch(word.text) or word.text in ("-a", "-ra", "-t")):
+            elif not flags.fullmatch(word.text):
+                case.finding.opaque = True
                 case.rise("reaches", f"it is not known what {word.text} does")
         elif not (word.static and _NAME.fullmatch(word.text)) or steers(word.text):
             case.rise("reaches", "it is not known what it fills")
@@ -60,14 +71,21 @@ def read_line(case: Case) -> None:
 
 def printf(case: Case) -> None:
     args = list(case.args)
-    if args and not args[0].static and not args[0].lead.strip("-"):
-        case.rise("reaches", "what it does is not known before it runs")
-    if args and args[0].static and args[0].text.startswith("-v"):
-        name = args[0].text[2:] or (args[1].text if len(args) > 1 and args[1].static else "")
-        if not _NAME.fullmatch(name) or steers(name):
-            case.rise("reaches", "it is not known what it fills")
     for word in args:
         case.text(word)
+    while args and args[0].static and args[0].text.startswith("-v"):
+        name = args.pop(0).text[2:]
+        if not name and args:
+            name = args[0].text if args[0].static else ""
+            args.pop(0)
+        if not _NAME.fullmatch(name) or steers(name):
+            case.rise("reaches", "it is not known what it fills")
+    if args and args[0].static and args[0].text == "--":
+        args.pop(0)
+    if args and not args[0].static and not is_number(args[0]):
+        case.rise("reaches", "what it does is not known before it runs")
+    elif args and any("n" in found[0] for found in _COUNTS.finditer(args[0].text)):
+        case.rise("reaches", "it is not known what it fills")
 
 
 def set_flags(case: Case) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 
-from acpagent.core.shellparse import Word
+from acpagent.core import shellparse
+from acpagent.core.shellparse import Command, Word
 from acpagent.permission.cases import Case, is_option
-from acpagent.permission.hazards import INTERPRETERS, PYTHON_MODULES
+from acpagent.permission.hazards import INTERPRETERS, PYTHON_MODULES, SHELLS
 
 _TALKERS = frozenset({"sqlite3", "duckdb", "bc", "dc", "gnuplot", "node-gyp"})  # they speak a language of their own
 _DELETERS = frozenset({"rm", "rmdir", "unlink", "shred", "trash", "srm"})
@@ -54,8 +56,11 @@ _TAR_RUNS = re.compile(
     r"--?(to-c|checkpoint-a|use-c|rsh-c|rmt-c|info-s|new-vol|absolute|directory$|pgp|F$)|-[A-Za-z]*[IFP]|I|F"
 )
 _EXECUTES = re.compile(
-    r"--?(exec|execute|command|cmd|eval|pre|post|plugin|config-settings|hook|shell|run-command|on-change|require)(=.*)?\Z"
+    r"--?(?:[\w-]+-)?(exec|execute|command|cmd|eval|pre|post|plugin|config-settings|hook|shell|on-change|require|wrapper"
+    r"|program|launcher)(=.*)?|--?filt\w*=.*\s.*",
+    re.DOTALL,
 )
+_LINE_OPTION = re.compile(r"-[a-z]*c")  # of shells
 
 
 def delete(case: Case) -> None:
@@ -80,6 +85,9 @@ def transfer(case: Case) -> None:
         if is_option(word):
             if re.match(r"-[A-Za-z]*[tS]|--[tas]", word.text):
                 case.rise("reaches", f"it is not known what {word.text} does")
+            if re.match(r"-[A-Za-z]*[LH]|--de", word.text):
+                for each in case.operands():
+                    case.places.follow(case.finding, each.text if each.static else each.lead or ".")
             case.touch(word)
     words = case.operands()
     sources, target = words[:-1], words[-1:]
@@ -127,6 +135,9 @@ def tee(case: Case) -> None:
 
 def pack(case: Case) -> None:
     """tar and its like: they make or overwrite files, as options say, and can run programs."""
+    if case.name in ("zip", "7z"):  # they pack what links lead to
+        for word in case.operands():
+            case.places.follow(case.finding, word.text if word.static else ".")
     for index, word in enumerate(case.args):
         bundle = index == 0 and word.static and re.fullmatch(r"[A-Za-z]+", word.text)
         if not word.static or ":" in word.text:  # host:file is elsewhere
@@ -139,6 +150,9 @@ def pack(case: Case) -> None:
                 case.write(Word(word.text.partition("=")[2], True)) if "exclude" not in word.text else None
         elif word.text not in (".", "./"):
             case.write(word)
+        else:
+            case.read(word)
+    case.finding.lost = case.finding.level == "reaches"
     case.rise("acts", "it packs or unpacks files")
 
 
@@ -154,21 +168,44 @@ def interpreter(case: Case, name: str) -> None:
     if name in ("deno", "bun"):
         tool(case, name)
     elif name == "python" and len(args) > 1 and args[0].text == "-m":
-        _module(case, args[1])
+        _module(case, args[1], args[2:] if args[1].text == "coverage" else [])
     elif name == "node" and not args and [word.text for word in case.args] == ["--test"]:
         case.allow("node", "--test")
     else:
         _script(case, name, args[0] if args else None)
+        if name in SHELLS and not _is_file(args):
+            _handed(case, args)
 
 
-def _module(case: Case, module: Word) -> None:
-    if not module.static or module.text not in PYTHON_MODULES:
+def _is_file(args: list[Word]) -> bool:
+    """Whether an interpreter is told which file to run."""
+    return bool(args) and args[0].static and not args[0].text.startswith(("-", "+", "/dev/"))
+
+
+def _handed(case: Case, args: list[Word]) -> None:
+    """What a shell is handed in the line itself is read as well, where it is plain; all else stays unread."""
+    texts = args[1:2] if args and args[0].static and _LINE_OPTION.fullmatch(args[0].text) else []
+    inner = shellparse.parse(texts[0].text, "/bin/bash") if texts and texts[0].static else None
+    if inner is None or inner.doubts or not all(_is_plain(command) for command in inner.commands):
+        case.finding.opaque = True
+        return
+    for command in inner.commands:
+        case.unwrap(command.words)
+
+
+def _is_plain(command: Command) -> bool:
+    return not command.assignments and not command.redirects and all(word.static for word in command.words)
+
+
+def _module(case: Case, module: Word, rest: list[Word]) -> None:
+    modules = [module, *(word for before, word in pairwise(rest) if before.text == "-m")]
+    if not all(each.static and each.text in PYTHON_MODULES for each in modules):
         case.rise("reaches", "it runs a module that is not known")
     case.allow(case.name, "-m", module.text)
 
 
 def _script(case: Case, name: str, script: Word | None) -> None:
-    if script is None or script.text in ("-", "") or name in _TALKERS:
+    if script is None or script.text in ("-", "") or name in _TALKERS or script.text.startswith("/dev/"):
         case.rise("reaches", f"{case.name} runs what it is handed")
     elif not script.static or script.text.startswith(("-", "+")):
         case.rise("reaches", f"{case.name} runs what stands in the line itself, or takes other orders")

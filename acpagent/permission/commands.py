@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from acpagent.core.paths import Roots, within
 from acpagent.core.shellparse import Command, Redirect, Script, Word
 from acpagent.permission import builtins, changes, gitlines, options, searches, wrappers
-from acpagent.permission.cases import Case
+from acpagent.permission.cases import Case, is_pipe
 from acpagent.permission.findings import Finding, Level
 from acpagent.permission.hazards import INTERPRETERS, REACHING, SHELLS, canonical
 from acpagent.permission.options import Sorted
@@ -42,7 +42,9 @@ class Step:
     `reads` and `writes` are resolved paths (a directory stands for all that is in it). `words` are the words of the
     command that is judged (of the inner one where a wrapper such as `timeout` is taken off), empty for redirections;
     words that are not static stand as written. `prefix` are the words of a rule `Bash(npm test:*)` that is safe to
-    grant for it, None if none is: a prefix rule may only cover steps that have a `prefix`.
+    grant for it, None if none is: a prefix rule may only cover steps that have a `prefix`. `opaque`: a shell gets text
+    that was not read, so that any command may be in it. `lost`: it uses files of which no word tells, such as those
+    that `find` finds. `named` are resolved paths that a program which is not known may do anything with.
     """
 
     level: Level
@@ -52,6 +54,9 @@ class Step:
     prefix: tuple[str, ...] | None = None
     hosts: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    opaque: bool = False
+    lost: bool = False
+    named: tuple[str, ...] = ()
 
 
 def weigh(script: Script, roots: Roots, cwd: str, home: str) -> tuple[Step, ...]:
@@ -94,6 +99,9 @@ class _Scale:
                 finding.prefix,
                 tuple(finding.hosts),
                 finding.words,
+                finding.opaque,
+                finding.lost,
+                tuple(finding.named),
             )
         )
 
@@ -125,6 +133,8 @@ class _Scale:
             bare = Command(inner, within=case.command.within)
             following = Case(self.places, bare, inner, case.known, case.feeder)
             following.made = case.made
+            found = [word for word in inner if not word.static and word not in case.command.words]
+            following.finding.lost = case.finding.lost or bool(found)
             following.rise(floor, "it runs under another program")
             self._weigh(following, inner, depth + 1)
 
@@ -198,7 +208,23 @@ class _Scale:
                 for word in operands[1:]:
                     case.write(word)
                 del operands[1:]
+                if operands and not operands[0].static:  # it may stand for two
+                    case.write(operands[0])
+            if case.name == "jq" and found.seen & {"f", "--from-file"}:
+                case.rise("acts", "its program was not looked into")
+            if self._follows(case, program, found):
+                for word in operands or [Word(".", True)]:
+                    if not is_pipe(word):
+                        case.places.follow(case.finding, word.text if word.static else word.lead or ".")
             self._files(case, operands, program.open, program.here or "r" in found.seen or "R" in found.seen)
+
+    def _follows(self, case: Case, program: Program, found: Sorted) -> bool:
+        """Whether it goes through links below its operands; long options may be abbreviated."""
+        if case.name == "diff":
+            return True  # of a directory it compares whatever is in it
+        return any(
+            each == seen or (len(seen) > 3 and each.startswith(seen)) for each in program.follows for seen in found.seen
+        )
 
     def _pattern(self, case: Case, word: Word) -> None:
         if not word.static and not word.lead and not word.text.startswith('"'):
@@ -216,7 +242,8 @@ class _Scale:
 
     def _files(self, case: Case, operands: Sequence[Word], is_open: bool, here: bool) -> None:
         for word in operands:
-            if not is_open and not word.static and not word.lead and "glob" in word.kinds:
+            free = not word.static and not word.lead and "glob" in word.kinds
+            if free and (not is_open or case.places.begins_option(word)):
                 case.rise("acts", "names that it finds may mean options to it")
             case.read(word)
         if here and not operands:
@@ -268,6 +295,7 @@ class _Scale:
         assert target is not None
         finding = Finding()
         if not target.static:
+            finding.lost = True
             finding.rise("reaches", "it is not known what it changes")
         elif target.text.startswith(("/dev/tcp/", "/dev/udp/")):
             finding.rise("reaches", "it opens a connection")

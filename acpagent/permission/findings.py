@@ -20,6 +20,9 @@ class Finding:
     hosts: dict[str, None] = field(default_factory=dict)
     prefix: tuple[str, ...] | None = None
     words: tuple[str, ...] = ()
+    opaque: bool = False  # a shell gets text that was not read
+    lost: bool = False  # it uses files of which no word tells
+    named: dict[str, None] = field(default_factory=dict)  # what a program that is not known may do anything with
 
     def rise(self, level: Level, reason: str) -> None:
         if LEVELS.index(level) > LEVELS.index(self.level):

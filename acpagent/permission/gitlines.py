@@ -62,12 +62,12 @@ _LISTS: Mapping[str, frozenset[str]] = {
 _LISTING = frozenset({"-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"})
 _VERBS: Mapping[str, frozenset[str]] = {
     "stash": frozenset({"list", "show"}), "worktree": frozenset({"list"}), "notes": frozenset({"list", "show"}),
-    "reflog": frozenset({"show", "exists"}), "remote": frozenset({"get-url"}), "bisect": frozenset({"log", "view"}),
+    "reflog": frozenset({"show", "exists"}), "remote": frozenset({"get-url"}), "bisect": frozenset({"log"}),
     "config": frozenset({"--get", "--get-all", "--get-regexp", "--list", "-l", "list", "get"}), "bundle": frozenset(),
     "sparse-checkout": frozenset({"list"}),
 }  # fmt: skip
 _RUNNING_VERBS: Mapping[str, frozenset[str]] = {
-    "bisect": frozenset({"run", "visualize"}), "submodule": frozenset({"*"}), "remote": frozenset({"*"}),
+    "bisect": frozenset({"run", "visualize", "view"}), "submodule": frozenset({"*"}), "remote": frozenset({"*"}),
     "config": frozenset({"*"}), "lfs": frozenset({"*"}), "worktree": frozenset({"move", "repair"}),
 }  # fmt: skip
 
@@ -94,6 +94,7 @@ def judge(case: Case) -> None:
         case.rise("reaches", "it may be an alias, which can run anything")
     _words(case, subcommand, rest)
     _prefix(case, subcommand, rest)
+    case.finding.named.clear()  # git asks for no other files than it is about, and tells what it writes
     if case.finding.level != "reaches":
         case.places.read(case.finding, ".")
 

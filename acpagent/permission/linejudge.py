@@ -45,7 +45,7 @@ def _refused(tool: str, line: Line, terms: Terms) -> Verdict | None:
 
 def _asked(tool: str, line: Line, terms: Terms) -> Verdict | None:
     """What is to be asked of a line that no rule forbids; None: it may run."""
-    if any(terms.is_protected(effect) for step in line.steps for effect in _effects(step)):
+    if any(terms.is_protected(effect) for step in line.steps for effect in _protectable(step)):
         return Verdict("ask", protected.REASON, "", ONCE)
     if _decides_trust(line, terms):
         return Verdict("ask", protected.OURS, "", ONCE)
@@ -106,6 +106,8 @@ def _may_touch(rule: Rule, line: Line, step: Step, terms: Terms) -> bool:
     reads, writes = rule.covers("read_file"), rule.covers("edit_file")
     if not reads and (not writes or step.level == "reads"):
         return False
+    if step.opaque or (step.lost and not lines.shows_names_only(step)):
+        return True
     used = set[str]()
     searched = set[str]()  # where files are looked up, so that it is known which of them are meant
     for word in line.unclear_words(step):
@@ -188,6 +190,13 @@ def _readable(terms: Terms) -> Roots:
 
 def _is_for_commands(rule: Rule, tool: str) -> bool:
     return rule.covers("bash") or rule.covers(tool)
+
+
+def _protectable(step: Step) -> Iterator[Effect]:
+    """What a step does to files, or may do to those that it names."""
+    yield from _effects(step)
+    if step.level != "reads":
+        yield from (Effect("write", path) for path in step.named)
 
 
 def _effects(step: Step) -> Iterator[Effect]:

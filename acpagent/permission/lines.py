@@ -17,6 +17,7 @@ from acpagent.core.rules import Rule
 from acpagent.core.shellparse import Script, Word
 from acpagent.permission import commands
 from acpagent.permission.commands import Step
+from acpagent.permission.places import pieces
 from acpagent.permission.programs import PROGRAMS
 
 # Commands that do not show what is in the files they name.
@@ -28,7 +29,23 @@ _NAMES_ONLY = frozenset(
 _RENAMES = frozenset({"alias", "eval", "source", ".", "exec", "enable", "hash", "trap"})
 # Programs that read, but can be told to run others meanwhile.
 _RUNNING = frozenset({"rg", "sort"})
-_SEPARATORS = re.compile(r"[:=,@]")
+_ADDRESS = re.compile(r"(?:https?|ftps?|wss?|ssh|git)://[^\s'\"<>|;,@{}]*", re.IGNORECASE)
+_LINES = re.compile(r"[\n;&|]")
+# Options with which a program takes orders from a file, or runs another.
+_SSH = re.compile(r"-\w*[oFSJ].*", re.DOTALL)
+_COMMANDING = {
+    "curl": re.compile(r"-\w*K.*|--conf.*", re.DOTALL),
+    "wget": re.compile(r"-\w*[ei].*|--(?:ex|use-a|conf|in).*", re.DOTALL),
+    "rsync": re.compile(r"-\w*[eM].*|--(?:rs|rem).*", re.DOTALL),
+    **dict.fromkeys(("ssh", "scp", "sftp"), _SSH),
+}
+# What looks into variables whose names may hold code, and how such code begins.
+_EVALUATES = frozenset(
+    {"[[", "[", "test", "let", "((", "printf", "read", "mapfile", "readarray", "unset", "wait"}
+    | {"export", "declare", "typeset", "local", "readonly"}
+)
+_CODE = re.compile(r"\$\(|`")
+_QUOTES = re.compile(r"[\\'\"]")
 _MATCHES = 200  # files that a pattern is looked up for
 
 
@@ -69,10 +86,23 @@ class Line:
             return True
         if rule.literal is not None:
             return False
+        if any(step.opaque for step in self.steps) or self._keeps_code:
+            return True
         if any(self._could_match(rule, words) for said in self._said for words in _called(said)):
             return True
         reaching = [step for step in self.steps if step.level == "reaches"]
         return bool(reaching) and (_hides_in(self.text, rule) or any(self._hides(rule, step) for step in reaching))
+
+    @cached_property
+    def _keeps_code(self) -> bool:
+        """Whether it quotes what a sum, a list or a name of a variable in it could run."""
+        if not any(step.level == "reaches" for step in self.steps):
+            return False
+        words = [word for command in self.script.commands for word in command.words]
+        values = [value for command in self.script.commands for _, value in command.assignments]
+        names = {command.words[0].text for command in self.script.commands if command.words}
+        runs = not _EVALUATES.isdisjoint(names) or any("computed" in word.kinds for word in (*words, *values))
+        return runs and any(word.static and _CODE.search(word.text) for word in (*words, *values))
 
     def _could_match(self, rule: Rule, words: tuple[str, ...]) -> bool:
         if rule.shape == "glob":
@@ -123,26 +153,29 @@ class Line:
         meant = read(shlex.join(rule.words), roots).steps
         if not any((each.level, each.reason) == (step.level, step.reason) for each in meant):
             return False
-        words = tuple(word for word in step.words if "://" not in word)
-        return all(roots.contains(path) for path in self.mentions(replace(step, words=words), roots))
+        words = tuple(word for word in step.words if not _ADDRESS.fullmatch(word))
+        commanding = _COMMANDING.get(os.path.basename(step.words[0]))
+        if commanding is not None and any(commanding.fullmatch(word) for word in words[1:]):
+            return False
+        return all(roots.contains(path) for path in self.mentions(replace(step, words=words, level="acts"), roots))
 
     def mentions(self, step: Step, roots: Roots) -> Iterator[str]:
-        """Resolved paths of files that a step may use although nothing says so: whatever its words could name."""
+        """Resolved paths of files that a step may use although nothing says so: whatever its words could name, and for
+        a program that may do anything whatever the line could."""
         if not step.words or step.words[0] in _NAMES_ONLY:
             return
-        for word in step.words[1:]:
-            if word in self._dynamic:
-                continue
-            for piece in dict.fromkeys((word, *_SEPARATORS.split(word))):
-                if piece and not piece.startswith("-"):
-                    yield from _resolved(piece, roots)
+        said = [word for word in step.words[1:] if word not in self._dynamic]
+        if step.level == "reaches" and (step.words[0] not in PROGRAMS or step.words[0] in _RUNNING):
+            said += _LINES.split(self.text)
+        for piece in dict.fromkeys(piece for word in said for piece in pieces(word)):
+            yield from _resolved(piece, roots)
 
     def places(self, roots: Roots) -> Iterator[str]:
         """Resolved paths that any word of the line could name, whatever is done with it."""
         for words in self._said:
             for word in words:
                 if word not in self._dynamic:
-                    for piece in dict.fromkeys((word, *_SEPARATORS.split(word))):
+                    for piece in pieces(word):
                         yield from _resolved(piece, roots)
         for step in self.steps:
             yield from (*step.reads, *step.writes)
@@ -195,9 +228,10 @@ def _globbed(words: tuple[str, ...]) -> str:
 
 
 def _hides_in(text: str, rule: Rule) -> bool:
-    """Whether the words of a rule stand somewhere in a text, as in what is handed to another shell."""
+    """Whether the words of a rule stand somewhere in a text, quoted or not, as in what is handed to another shell."""
     wanted = r"\s+".join(map(re.escape, rule.words))
-    return bool(wanted) and re.search(rf"(?<![\w.-]){wanted}(?![\w-])", text) is not None
+    found = re.compile(rf"(?<![\w.-]){wanted}(?![\w-])")
+    return bool(wanted) and any(found.search(each) for each in (text, _QUOTES.sub("", text)))
 
 
 def _resolved(named: str, roots: Roots) -> Iterator[str]:

@@ -63,6 +63,9 @@ def _long(program: Program, word: Word, begins: str, rest: list[Word], found: So
 def _short(program: Program, text: str, rest: list[Word], found: Sorted) -> None:
     for place, letter in enumerate(text[1:], 1):
         found.seen.add(letter)
+        if letter in program.never:
+            found.never.append(f"-{letter}")
+            return
         takes = program.options.get(letter)
         if takes:
             value = text[place + 1 :]

@@ -20,6 +20,7 @@ _SEPARATORS = re.compile(r"[:=,;@'\"()\[\]{}<>|&\s]+")
 _HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?([A-Za-z0-9._-]+)")
 _REMOTE = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+|\w+@[\w.-]+):(?!\d+\Z)[^\s]*")
 _SHORT_VALUE = re.compile(r"-[A-Za-z]")
+_ABOVE = (os.curdir, os.pardir)  # `.*` finds these, too, in some versions of bash
 _NAMES = 20_000  # entries of directories that are looked at for the patterns of one line
 _LONGEST = 4096  # characters of a path
 
@@ -107,6 +108,7 @@ class Places:
             if _HARMLESS.fullmatch(piece):
                 continue
             paths = self.resolve(piece)
+            finding.named.update(dict.fromkeys(paths))
             if not paths or not all(self.roots.contains(path) for path in paths):
                 finding.rise("reaches", "it names something outside the working directories")
             if any(protected.is_protected(path, "/".join(self._below(path))) for path in paths):
@@ -126,6 +128,33 @@ class Places:
         elif not all(self._leads_in(os.path.join(cwd, head), rest.lstrip("/")) for cwd in self.cwds):
             finding.rise("reaches", "a link that it may follow leads out of the working directories")
 
+    def follow(self, finding: Finding, text: str) -> None:
+        """Note that links below a directory are followed, too."""
+        waiting = [path for path in self.resolve(text) if os.path.isdir(path)]
+        while waiting:
+            place = waiting.pop()
+            for name in _entries(place):
+                self._left -= 1
+                if self._left < 0:
+                    finding.rise("acts", "it follows links")
+                    return
+                path = os.path.join(place, name)
+                if os.path.islink(path):
+                    if not self.roots.contains(os.path.realpath(path)):
+                        finding.rise("reaches", "a link that it may follow leads out of the working directories")
+                        return
+                elif os.path.isdir(path):
+                    waiting.append(path)
+
+    def begins_option(self, word: Word) -> bool:
+        """Whether a pattern finds names that look like options."""
+        pattern = word.text
+        return any(
+            name.startswith("-") and ("[" in pattern or fnmatchcase(name, pattern))
+            for cwd in self.cwds
+            for name in _entries(cwd)
+        )
+
     def _leads_in(self, directory: str, pattern: str) -> bool:
         """Whether no link that a pattern can match leads out of the roots."""
         key = (directory, pattern)
@@ -140,14 +169,14 @@ class Places:
         for part in parts:
             following = []
             for place in level:
-                for name in _entries(place):
+                for name in [*_entries(place), *_ABOVE * part.startswith(".")]:
                     self._left -= 1
                     if self._left < 0:
                         return False
                     if plain and not fnmatchcase(name, part):
                         continue
                     path = os.path.join(place, name)
-                    if os.path.islink(path) and not self.roots.contains(os.path.realpath(path)):
+                    if (name == os.pardir or os.path.islink(path)) and not self.roots.contains(os.path.realpath(path)):
                         return False
                     following.append(path)
             level = following

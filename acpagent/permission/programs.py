@@ -23,7 +23,8 @@ _SIGNS: Mapping[str, Takes] = {"=": "value", "@": "file", ">": "output"}
 @dataclass(frozen=True)
 class Program:
     """`here`: without operands it looks into the working directory. `never` are options that run something, or of
-    which it is not known what they read. `needless` are the options that stand for the pattern."""
+    which it is not known what they read. `needless` are the options that stand for the pattern, `follows` those with
+    which it goes through links below what it is told."""
 
     operands: Operands
     options: Mapping[str, Takes] = field(default_factory=dict)
@@ -31,16 +32,19 @@ class Program:
     here: bool = False
     never: tuple[str, ...] = ()
     needless: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
 
 
-def _program(operands: Operands, line: str = "", *, here: bool = False, never: str = "", needless: str = "") -> Program:
+def _program(
+    operands: Operands, line: str = "", *, here: bool = False, never: str = "", needless: str = "", follows: str = ""
+) -> Program:
     words = line.split()
     options: dict[str, Takes] = {}
     for word in words:
         sign = _SIGNS.get(word[-1], "")
         options[word[:-1] if sign else word] = sign
     is_open = options.pop("*", None) is not None
-    return Program(operands, options, is_open, here, tuple(never.split()), tuple(needless.split()))
+    return Program(operands, options, is_open, here, *(tuple(each.split()) for each in (never, needless, follows)))
 
 
 _GREP = (
@@ -48,7 +52,7 @@ _GREP = (
     "--include= --exclude= --exclude-dir= --exclude-from@ --label= --binary-files= --directories= --devices="
 )
 _RG = (
-    "i S s v w x l n N c o q u uu uuu F P U H I 0 p a z e= f@ g= t= T= A= B= C= m= M= j= r= d= E= --files --hidden "
+    "i S s v w x l n N c o q u uu uuu F P U H I 0 p a e= f@ g= t= T= A= B= C= m= M= j= r= d= E= --files --hidden "
     "--no-ignore --no-ignore-vcs --glob= --iglob= --type= --type-not= --type-list --ignore-case --smart-case --count "
     "--case-sensitive --fixed-strings --files-with-matches --files-without-match --line-number --no-line-number "
     "--no-heading --heading --color= --colors= --context= --after-context= --before-context= --max-count= "
@@ -93,20 +97,20 @@ _NO_FILES_LIST = "--files0-from"
 _SUMS = "* c --check"
 
 PROGRAMS: Mapping[str, Program] = {
-    "ls": _program("files", "* I= --ignore= --hide= --color --sort= --format= --time-style= w= T=", here=True),
-    "dir": _program("files", "*", here=True),
-    "tree": _program("files", _TREE, here=True),
+    "ls": _program("files", "* I= --ignore= --hide= --color --sort= --format= --time-style= w= T=", here=True,
+                   follows="L --dereference"),
+    "dir": _program("files", "*", here=True, follows="L --dereference"),
+    "tree": _program("files", _TREE, here=True, follows="l"),
     "cat": _program("files", "*"),
     "tac": _program("files", "* s="),
     "nl": _program("files", "* b= d= f= h= i= l= n= s= v= w="),
     "head": _program("files", "* n= c= --lines= --bytes="),
     "tail": _program("files", "* n= c= s= --lines= --bytes= --pid= --sleep-interval="),
     "wc": _program("files", "*", never=_NO_FILES_LIST),
-    "grep": _program("pattern", _GREP, needless="e f --regexp --file"),
-    "egrep": _program("pattern", _GREP, needless="e f --regexp --file"),
-    "fgrep": _program("pattern", _GREP, needless="e f --regexp --file"),
+    **dict.fromkeys(("grep", "egrep", "fgrep"), _program(
+        "pattern", _GREP, needless="e f --regexp --file", follows="R --dereference-recursive")),
     "rg": _program("pattern", _RG, here=True, needless="e f --regexp --file --files --type-list",
-                   never="--pre --hostname-bin --search-zip"),
+                   never="--pre --hostname-bin --search-zip z", follows="L --follow"),
     "sort": _program("files", _SORT, never=f"{_NO_FILES_LIST} --compress-program"),
     "uniq": _program("from to", "c d D i u z f= s= w= --count --repeated --unique --ignore-case --skip-fields= "
                      "--skip-chars= --check-chars= --all-repeated --group --zero-terminated"),
@@ -130,7 +134,8 @@ PROGRAMS: Mapping[str, Program] = {
     "file": _program("files", "b i k L h 0 p r N e= F= --brief --mime --mime-type --mime-encoding --extension"),
     "stat": _program("files", "* c= f= t= --format= --printf="),
     "du": _program("files", "a b c d= h H k m s S x 0 B= t= --max-depth= --human-readable --summarize --total --all "
-                   "--apparent-size --bytes --exclude= --block-size= --si --threshold= --time --inodes", here=True),
+                   "--apparent-size --bytes --exclude= --block-size= --si --threshold= --time --inodes", here=True,
+                   follows="L --dereference"),
     "df": _program("files", "* t= x= B= --type= --exclude-type= --block-size="),
     "md5sum": _program("files", "b t z --tag --binary --text"),
     "sha1sum": _program("files", "b t z --tag --binary --text"),
@@ -153,7 +158,8 @@ PROGRAMS: Mapping[str, Program] = {
     "which": _program("words", "a s --all"),
     "type": _program("words", "a t p P f"),
     "whereis": _program("words", "b m s"),
-    "date": _program("none", "u R I d= r@ --utc --date= --iso-8601 --rfc-3339= --rfc-email --reference@ j"),
+    "date": _program("none", "u R I d= r@ --utc --date= --iso-8601 --rfc-3339= --rfc-email --reference@ j",
+                     never="--set s"),
     "cal": _program("words", "*"),
     "uname": _program("none", "*"),
     "arch": _program("none"),
@@ -162,7 +168,7 @@ PROGRAMS: Mapping[str, Program] = {
     "whoami": _program("none"),
     "id": _program("words", "*"),
     "groups": _program("words"),
-    "hostname": _program("none", "f s i I d A"),
+    "hostname": _program("none", "f s i I d A", never="--file F --boot b"),
     "tty": _program("none", "s"),
     "free": _program("none", "b k m g h w t"),
     "jq": _program("pattern", _JQ, needless="f --from-file"),

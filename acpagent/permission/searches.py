@@ -40,16 +40,20 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 def find(case: Case) -> None:
     args = list(case.args)
+    follows = False
     while args and args[0].static and args[0].text in ("-P", "-H", "-E", "-X", "-x", "-s", "-d"):
         args.pop(0)
     if (args and args[0].static and args[0].text in ("-L", "-f")) or any(word.text == "-follow" for word in args):
         case.rise("acts", "it follows links")
+        follows = True
         args = args[1:] if args[0].text == "-L" else args
     starts: list[Word] = []
     while args and not (args[0].static and (args[0].text.startswith("-") or args[0].text in ("!", "(", ","))):
         starts.append(args.pop(0))
     for start in starts or [Word(".", True)]:
         case.read(start)
+        if follows:
+            case.places.follow(case.finding, start.text if start.static else ".")
     plain = finds_files([word.text for word in args])
     while args:
         _find_word(case, args, starts, plain)

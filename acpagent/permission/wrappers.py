@@ -114,6 +114,7 @@ def _env(case: Case) -> None:
             args.pop(0)
             break
         elif word.static and word.text.startswith("-"):
+            case.finding.opaque = True  # -S splits a text into words
             case.rise("reaches", f"it is not known what {word.text} does")
         else:
             break
@@ -194,6 +195,7 @@ def _watch(case: Case) -> None:
         elif not re.fullmatch(r"-[bcdegtwx]+|-n[\d.]+|--(color|beep|errexit|chgexit|no-title|differences)", option):
             case.rise("reaches", f"it is not known what {option} does")
     if not all(word.static for word in args):
+        case.finding.opaque = True
         case.rise("reaches", "it hands words to a shell that are not known")
         return
     script = shellparse.parse(" ".join(word.text for word in args), "/bin/bash")

@@ -8,6 +8,7 @@ from pathlib import Path
 from acpagent.core.paths import Roots
 from acpagent.core.shellparse import parse
 from acpagent.permission.commands import Step, weigh
+from tests.permission import tricky_lines
 
 LEVELS = ("reads", "acts", "reaches")
 _SIGNS = str.maketrans({"␤": "\n", "␍": "\r", "␀": "\0", "⍽": "\u00a0", "∅": "\u200b"})
@@ -15,7 +16,8 @@ _SIGNS = str.maketrans({"␤": "\n", "␍": "\r", "␀": "\0", "⍽": "\u00a0", 
 
 def lines() -> list[tuple[str, str]]:
     """Level and line, in the order of the table."""
-    rows = [row.partition(" ") for row in TABLE.splitlines() if row and not row.startswith("# ")]
+    table = (*TABLE.splitlines(), *tricky_lines.TABLE.splitlines())
+    rows = [row.partition(" ") for row in table if row and not row.startswith("# ")]
     return [(level, line.lstrip(" ").translate(_SIGNS)) for level, _, line in rows]
 
 
@@ -244,7 +246,8 @@ reaches find src -fprint /tmp/x
 reaches find . -fls .git/x
 reaches find . -exec {} \;
 reaches find / -name x
-acts    find -L . -name x
+reaches find -L . -name x
+acts    find -L src -name x
 acts    find . -name *.py
 reads   find . -type f -exec grep -l foo {} +
 reads   find . -type f -print0 | xargs -0 grep -n foo
