@@ -16,7 +16,7 @@ from acpagent.config.settings import NO_EFFORT, ModelSettings, ProviderSettings,
 from acpagent.config.shown import Key, Shown
 from acpagent.core import process
 from acpagent.core.events import ModelChoice
-from acpagent.core.faults import OurFault, TheirFault
+from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.memory import Note
 from acpagent.core.model import ToolSpec
 from acpagent.core.paths import Roots
@@ -242,12 +242,21 @@ class Assembly:
             except SpecError as error:
                 where = locate.config_file(self._home)
                 problems.append(Problem("server", where, None, str(error), f"correct mcp_servers.{settled.name}"))
+        root = extensions.standing.project.root
         for entry in extensions.servers:
             try:
-                found.append(spec.expanded(spec.read(entry.written, entry.source), lookup))
+                named_there = spec.expanded(spec.read(entry.written, entry.source), lookup)
+                found.append(named_there if entry.owner else replace(named_there, stands=lambda: self._trusts(root)))
             except SpecError as error:
                 problems.append(Problem("server", entry.file, entry.line, str(error), "correct it, or take it out"))
         return spec.merged(found), tuple(problems)
+
+    def _trusts(self, root: str) -> bool:
+        """Whether a project is trusted as it is now."""
+        try:
+            return trust.look(root, self._home, self._approvals).trusted
+        except Fault:
+            return False
 
     def _make_gate(self, roots: Roots) -> Gate:
         """Raises `Fault` if what was granted cannot be read."""

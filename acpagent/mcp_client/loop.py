@@ -29,6 +29,24 @@ def call_soon(work: Callable[[], object]) -> None:
     _running().call_soon_threadsafe(work)
 
 
+async def in_thread(work: Callable[[], T]) -> T:
+    """On the loop: wait for what blocks and never raises, on a thread that ends with it. A pool of threads would stay,
+    and keep the process. Raises RuntimeError where no thread can be started."""
+    here = asyncio.get_running_loop()
+    done: asyncio.Future[T] = here.create_future()
+
+    def settle(result: T) -> None:
+        if not done.done():  # nobody may wait for it any more
+            done.set_result(result)
+
+    def run() -> None:
+        result = work()
+        here.call_soon_threadsafe(settle, result)
+
+    threading.Thread(target=run, name=f"{NAME}-wait", daemon=True).start()
+    return await done
+
+
 def _running() -> asyncio.AbstractEventLoop:
     global _loop
     with _lock:

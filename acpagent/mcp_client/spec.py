@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -35,7 +35,8 @@ class ServerSpec:
     and `url` may hold secrets: not in the repr.
 
     Seconds: `startup_seconds` until it lists what it offers, `call_seconds` for a call, `tool_seconds` for calls of
-    single tools. `source` says in words who named it.
+    single tools. `source` says in words who named it. `stands` is asked before each start, and may read the disk: what
+    a project names is trusted as long as it is what it was.
     """
 
     name: str
@@ -50,6 +51,7 @@ class ServerSpec:
     call_seconds: float = CALL_SECONDS
     tool_seconds: tuple[tuple[str, float], ...] = ()
     source: str = field(default="", compare=False)
+    stands: Callable[[], bool] | None = field(default=None, compare=False, repr=False)
 
     def seconds(self, tool: str) -> float:
         """How long a call of a tool may take."""

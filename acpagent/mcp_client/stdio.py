@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
@@ -19,8 +18,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from acpagent.core import process
 from acpagent.core.process import Group
+from acpagent.mcp_client import loop
 from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.remarks import StderrLines
 from acpagent.mcp_client.spec import ServerSpec
@@ -97,7 +96,7 @@ class _Pipes:
         drain = asyncio.create_task(_drain(self.reader))  # one that cannot write cannot read that it is to go
         await self._wait_exit(EXIT_SECONDS)
         drain.cancel()
-        result = await _in_thread(self._group.finish)
+        result = await loop.in_thread(self._group.finish)
         self.close_reader()
         if was_running:
             return "it closed its output"
@@ -273,16 +272,3 @@ async def _drain(reader: asyncio.StreamReader) -> None:
             pass
     except OSError:
         return
-
-
-async def _in_thread(work: Callable[[], process.Result]) -> process.Result:
-    """Wait for what blocks, on a thread that ends with it: a pool of threads would stay, and keep the process."""
-    here = asyncio.get_running_loop()
-    done: asyncio.Future[process.Result] = here.create_future()
-
-    def run() -> None:
-        result = work()
-        here.call_soon_threadsafe(done.set_result, result)
-
-    threading.Thread(target=run, name="acpagent-mcp-end", daemon=True).start()
-    return await done

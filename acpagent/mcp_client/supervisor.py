@@ -12,7 +12,7 @@ from typing import Protocol
 
 import anyio
 
-from acpagent.mcp_client import oauth, words
+from acpagent.mcp_client import loop, oauth, words
 from acpagent.mcp_client.connection import Connection, Place, connect
 from acpagent.mcp_client.http import UNAUTHORIZED
 from acpagent.mcp_client.offers import Offers
@@ -23,6 +23,7 @@ STEADY_SECONDS = 60.0  # after that long, an end is a new story
 SIGN_IN_SECONDS = 300.0
 GATHERING_SECONDS = 0.1  # for further changes of its lists, so that they are read once for many
 MODES = ("legacy", "auto")
+CHANGED = "its project has changed since you trusted it"
 
 
 class Watcher(Protocol):
@@ -70,6 +71,11 @@ class Supervisor:
     async def run(self) -> None:
         failures = 0
         while not self._stopping.is_set():
+            if not await self._stands():
+                self._watcher.has_failed(CHANGED, sign_in=False)
+                return
+            if self._stopping.is_set():
+                return
             end = await self._connect()
             if self._stopping.is_set():
                 return
@@ -83,6 +89,10 @@ class Supervisor:
             self._watcher.is_lost(end.cause, failures, len(self._pauses))
             with anyio.move_on_after(pause):
                 await self._stopping.wait()
+
+    async def _stands(self) -> bool:
+        stands = self._spec.stands
+        return stands is None or await loop.in_thread(stands)
 
     async def _connect(self) -> End:
         """One connection, from the start to its end."""

@@ -28,6 +28,7 @@ SCRIPT: dict[str, Any] = {
     "turns": [
         turn(r"\blist$", calls("list_dir"), replies("Listed.")),
         turn(r"\bskill$", calls("use_skill", name="evil-1"), replies("Used.")),
+        turn(r"\bdie$", calls("mcp__s__die"), replies("Done.")),
         turn(r"\bapprove it$", calls("bash", command="acpagent trust approve --fingerprint {}"), replies("Tried.")),
         turn(r"\bwrite the store$", calls("bash", command="sqlite3 {store} 'delete from trust'"), replies("Tried.")),
         turn(r"\bedit the settings$", calls("write_file", path="{home}/hooks.json", content="{}"), replies("Tried.")),
@@ -159,13 +160,16 @@ def test_nothing_runs_before_it_is_trusted(one: Served, project: Path) -> None:
     assert not any(b"EVIL" in request.raw for request in one.server.requests[since:])
 
 
-def approve_in_session(one: Served, session: str, project: Path) -> None:
+def approve_in_session(one: Served, session: str, *lines: str) -> None:
     shown = says(one, session, "/project-trust approve")
-    for name in ("first", "second", "third"):
-        assert f"{name} starts a server" in shown
-    assert "$what-hooks" in shown
+    assert all(line in shown for line in lines)
     words = shown.rpartition("To trust exactly this: ")[2].strip("`")
     assert "is **trusted**" in says(one, session, words)
+
+
+def after_looking_at_it(one: Served, session: str, project: Path) -> None:
+    servers = [f"{name} starts a server" for name in ("first", "second", "third")]
+    approve_in_session(one, session, *servers, "$what-hooks", ".acpagent/commands/evil.md: a command")
 
 
 def approve_in_a_terminal(one: Served, session: str, project: Path) -> None:
@@ -187,7 +191,7 @@ def approve_in_a_terminal(one: Served, session: str, project: Path) -> None:
     one.agent.call(RELOAD, {"sessionId": session})
 
 
-APPROVALS: list[Callable[[Served, str, Path], None]] = [approve_in_session, approve_in_a_terminal]
+APPROVALS: list[Callable[[Served, str, Path], None]] = [after_looking_at_it, approve_in_a_terminal]
 
 
 @pytest.mark.parametrize("approve", APPROVALS, ids=["in a session", "in a terminal"])
@@ -246,6 +250,32 @@ def check_nothing_ran_now(one: Served, project: Path, since: int) -> None:
 def forget(project: Path) -> None:
     for name in ran(project):
         (project / name).unlink()
+
+
+def test_a_server_is_not_started_again_once_its_project_has_changed(one: Served, tmp_path: Path) -> None:
+    project = tmp_path / "served"
+    project.mkdir()
+    (project / "serve.sh").write_text(f"{leave('again')}\nexec {sys.executable} {SERVERS / 'plain.py'}\n")
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"s": {"command": "sh", "args": ["./serve.sh"]}}}))
+    session = one.new(project)
+    approve_in_session(one, session, "s starts a server")
+    settle(one, session, ["mcp__s__die"])
+    forget(project)
+    with (project / "serve.sh").open("a") as script:
+        script.write("# and more\n")
+    since = len(one.agent.messages)
+    one.prompt(session, "die")
+    words = "s does not run: its project has changed since you trusted it"
+    assert notice(one.agent, session, words, since)
+    since = len(one.agent.messages)
+    says(one, session, "/mcp start s")
+    assert notice(one.agent, session, words, since)
+    assert "has changed since you trusted it" in says(one, session, "/mcp")
+    assert ran(project) == []
+    approve_in_session(one, session, "s starts a server")
+    settle(one, session, ["mcp__s__die"])
+    assert "ran-again" in ran(project)
+    one.agent.call("session/close", {"sessionId": session})
 
 
 def test_the_editors_own_servers_need_no_trust(one: Served, project: Path) -> None:
