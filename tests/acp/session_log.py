@@ -197,7 +197,8 @@ class SessionLog:
             return found[0] if found else ""
         found = _TAG.search(json.dumps(update.get("rawInput")))
         known = self._calls.get(update["toolCallId"], (found[0] if found else "", ""))
-        if kind == "tool_call_update" and known[1] in FINAL:
+        said = set(update) - {"sessionUpdate", "toolCallId", "_meta"}  # of its end it is told by itself
+        if kind == "tool_call_update" and known[1] in FINAL and said:
             self._problem(f"a call that was {known[1]} was changed")
         self._calls[update["toolCallId"]] = known[0], update.get("status", known[1])
         return known[0]

@@ -309,7 +309,7 @@ def test_BB_18_what_was_done_is_there_after_kill_9(agent: StartAgent, serve: Any
     kinds = [update["sessionUpdate"] for update in replayed]
     told = [kind for kind in kinds if kind == "tool_call" or kind.endswith("_chunk")]
     said = "agent_message_chunk"
-    assert told[:5] == ["user_message_chunk", said, "tool_call", said, "user_message_chunk"]
+    assert told[:6] == ["user_message_chunk", said, "tool_call", said, said, "user_message_chunk"]
     assert text_in(replayed, "user_message_chunk") == "write ittell a story"
     assert text_in(replayed).startswith("I write.Done.")
     call = call_in(replayed)

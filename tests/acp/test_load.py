@@ -116,7 +116,7 @@ def told(updates: list[Message]) -> list[tuple[Any, ...]]:
         elif kind.startswith("tool_call"):
             now = calls.setdefault(update["toolCallId"], {})
             now.update({key: value for key, value in update.items() if key != "sessionUpdate"})
-            if now["status"] in ("completed", "failed"):
+            if now["status"] in ("completed", "failed") and now["_meta"]["soba"]["evidence"]["phase"] == "end":
                 seen.append((now["toolCallId"], json.dumps(now, sort_keys=True)))
     return seen
 

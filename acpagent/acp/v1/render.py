@@ -107,21 +107,23 @@ class Renderer:
         }
 
     def _tool(self, event: ToolChanged) -> list[Update]:
-        """What changed of a call. Its end is said once more by itself, without a status: that one is final."""
+        """What changed of a call. Its end is said once more by itself, without a status: that one is final. Of a call
+        that is told when it is over there is nothing but its end."""
         call = event.call
+        over = call.status in ("completed", "failed")
         fields = tool_fields(call)
         before = self._shown.get(call.id)
-        if call.status in ("completed", "failed"):
+        ended = {"tool_name": call.name, "soba": _soba(call, "end")} if over else {}
+        if over:
             self._shown.pop(call.id, None)
         else:
             self._shown[call.id] = fields
         if before is None:
-            return [{"sessionUpdate": "tool_call", **fields}]
+            return [{"sessionUpdate": "tool_call", **fields, **({"_meta": ended} if over else {})}]
         changed = {key: value for key, value in fields.items() if before.get(key) != value}
         updates: list[Update] = [{"sessionUpdate": "tool_call_update", "toolCallId": call.id, **changed}]
-        if call.status in ("completed", "failed"):
-            meta = {"tool_name": call.name, "soba": _soba(call, "end")}
-            updates.append({"sessionUpdate": "tool_call_update", "toolCallId": call.id, "_meta": meta})
+        if over:
+            updates.append({"sessionUpdate": "tool_call_update", "toolCallId": call.id, "_meta": ended})
         return updates
 
 
@@ -204,7 +206,7 @@ def _soba(call: ToolCall, phase: str = "") -> Update:
     }
     evidence |= {name: facts[name] for name in _EVIDENCE_FACTS if name in facts}
     preview = " ".join(" ".join(item.text.split()) for item in call.content if isinstance(item, Text))
-    if evidence["phase"] == "result" and preview:
+    if evidence["phase"] != "start" and preview:
         evidence["outputPreview"] = preview if len(preview) <= _PREVIEW else preview[: _PREVIEW - 3] + "..."
     return {"toolName": call.name, "kind": call.kind, **facts, "evidence": evidence}
 
