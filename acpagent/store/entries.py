@@ -14,7 +14,7 @@ from acpagent.store.sessions import now
 _EXISTS = "SELECT 1 FROM sessions WHERE id = ?"
 _LAST = "SELECT coalesce(max(seq), 0) FROM entries WHERE session = ?"
 _ADD = "INSERT INTO entries (session, seq, at, kind, version, body) VALUES (?, ?, ?, ?, ?, ?)"
-_READ = "SELECT kind, version, body FROM entries WHERE session = ? ORDER BY seq"
+_READ = "SELECT kind, version, body, at FROM entries WHERE session = ? ORDER BY seq"
 
 
 def append(session_id: str, entries: Iterable[Entry]) -> Write:
@@ -40,7 +40,12 @@ def read(store: Store, session_id: str) -> list[Entry]:
 
     An entry that cannot be read, being damaged or of a newer build, is left out. Raises `StoreFault`.
     """
+    return [entry for _, entry in read_timed(store, session_id)]
+
+
+def read_timed(store: Store, session_id: str) -> list[tuple[str, Entry]]:
+    """Like `read`, each with when it was added: ISO 8601, UTC."""
     with store.reader() as connection:
         found = connection.execute(_READ, (storable(session_id),)).fetchall()
-    unpacked = (unpack(*row) for row in found if isinstance(row[1], int))
-    return [entry for entry in unpacked if entry is not None]
+    unpacked = ((at, unpack(kind, version, body)) for kind, version, body, at in found if isinstance(version, int))
+    return [(str(at), entry) for at, entry in unpacked if entry is not None]

@@ -20,7 +20,7 @@ OTHERS = [language for language in LANGUAGES if language != catalogue.ENGLISH]
 NAMES = {
     "acpagent", "mcp", "yolo", "id", "ok", "config", "yaml", "auto", "ask", "repo", "token", "git", "acp", "list", "resume",
     "close", "delete", "show", "forget", "all", "en", "ru", "zh", "full", "clear", "on", "off", "toggle", "plan", "goal",
-    "agent", "new", "promote", "rm", "confirm", "status", "approve", "revoke", "reload", "start", "stop", "restart",
+    "agent", "new", "promote", "rm", "confirm", "files", "status", "approve", "revoke", "reload", "start", "stop", "restart",
     "auth", "login", "logout", "secret", "set", "unset", "tokens",
 }  # fmt: skip
 

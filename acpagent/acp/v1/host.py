@@ -45,7 +45,12 @@ class AcpHost:
         self._asking = Asking(session_id, driver)
         self.language = catalogue.ENGLISH
         self.address = session_id
-        self._renderer = Renderer(lambda: self.address, lambda: abilities().surfaces, lambda: self.language)
+        self._renderer = Renderer(
+            lambda: self.address,
+            lambda: abilities().surfaces,
+            lambda: self.language,
+            lambda: abilities().compactions,
+        )
 
     @property
     def asks(self) -> Asks:

@@ -36,7 +36,8 @@ class ClientAbilities:
     """What the client said it can do; everything it left out, it cannot (INIT-09)."""
 
     __slots__ = (
-        "forms", "old_terminal_login", "reads_files", "surfaces", "terminal_login", "terminals", "writes_files",
+        "compactions", "forms", "old_terminal_login", "reads_files", "surfaces", "terminal_login", "terminals",
+        "writes_files",
     )  # fmt: skip
 
     def __init__(self, capabilities: Any = None, meta: Any = None) -> None:
@@ -48,6 +49,7 @@ class ClientAbilities:
         self.terminals = capabilities.get("terminal") is True
         # A marker: `{}` is on, null is off (INIT-11), and `elicitation` alone offers no mode (ELI-01).
         self.forms = isinstance(_object(capabilities.get("elicitation")).get("form"), dict)
+        self.compactions = isinstance(_object(capabilities.get("session")).get("compaction"), dict)
         self.terminal_login = _object(capabilities.get("auth")).get("terminal") is True
         self.old_terminal_login = _object(capabilities.get("_meta")).get(_OLD_TERMINAL_KEY) is True
         self.surfaces = _shows_surfaces(meta) or _shows_surfaces(capabilities.get("_meta"))

@@ -6,12 +6,13 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from acpagent.acp.v1 import evidence, options, surfaces
+from acpagent.acp.v1 import compactions, evidence, options, surfaces
 from acpagent.core import catalogue
 from acpagent.core.blocks import Block, Image, Link, Resource, Text
 from acpagent.core.events import (
     Chunk,
     CommandsChanged,
+    CompactionChanged,
     ControlsChanged,
     Event,
     EvidenceReady,
@@ -60,7 +61,9 @@ class Renderer:
         address: Callable[[], str] = lambda: "",
         structured: Callable[[], bool] = lambda: False,
         language: Callable[[], str] = lambda: catalogue.ENGLISH,
+        compactions: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._compactions = compactions
         self._language = language
         self._surfaces = surfaces.Surfaces(address, structured)
         self._shown: dict[str, Update] = {}
@@ -81,6 +84,8 @@ class Renderer:
             return self._controls(event)
         if isinstance(event, ToolChanged):
             return self._tool(event)
+        if isinstance(event, CompactionChanged):
+            return compactions.render(event, self._compactions(), self._language())
         if isinstance(event, Surface):
             return self._surfaces.render(event)
         function = self._table.get(type(event))

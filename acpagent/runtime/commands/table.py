@@ -10,6 +10,8 @@ from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Command
 from acpagent.core.faults import Fault
 from acpagent.runtime.commands import (
+    budget,
+    compact,
     config,
     lang,
     mcp,
@@ -20,6 +22,7 @@ from acpagent.runtime.commands import (
     project_trust,
     reasoning,
     reload,
+    rewind,
     session,
     sessions,
     skill,
@@ -61,9 +64,13 @@ class CommandTable:
 
     def __init__(self) -> None:
         commands = (
+            LocalCommand("compact", compact.answer),
+            LocalCommand("rewind", rewind.answer),
             LocalCommand("session", session.answer),
             LocalCommand("sessions", sessions.answer),
             LocalCommand("memory", memory.answer),
+            LocalCommand("auto-compact", compact.answer_auto),
+            LocalCommand("budget", budget.answer),
             LocalCommand("config", config.answer),
             LocalCommand("reasoning", reasoning.answer),
             LocalCommand("lang", lang.answer),

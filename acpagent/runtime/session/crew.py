@@ -39,7 +39,7 @@ from acpagent.runtime.session.works import (
     TurnOutcome,
     Work,
 )
-from acpagent.store import entries, sessions
+from acpagent.store import contents, entries, sessions
 from acpagent.toolbox import sources
 from acpagent.wire import codes
 
@@ -322,6 +322,7 @@ class SessionCrew:
             if teardown.erase:
                 self._services.leases.take(self._session.id)  # ours already, unless teardown runs again to erase
                 self._services.store.apply(sessions.erase(self._session.id))
+                contents.erase(self._services.home, self._session.id)
         except Fault as fault:
             return TornDown(fault)
         finally:

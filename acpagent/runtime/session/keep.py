@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acpagent.core.history import Entry, GoalSet, Tombstone
+from acpagent.core.history import Compacted, Entry, GoalSet, HostSaid, Rewound, Tombstone, UsageSet, UserSaid
 from acpagent.core.jobs import Jobs
 from acpagent.core.paths import Roots
 from acpagent.mcp_client.spec import ServerSpec
+from acpagent.runtime.evidence.account import Account
 from acpagent.runtime.evidence.ledger import Ledger
 from acpagent.runtime.evidence.witness import Witness
 from acpagent.runtime.session.equipment import Equipment, Kit
@@ -24,6 +25,7 @@ from acpagent.runtime.turn.meter import Meter
 from acpagent.runtime.turn.mode import ToldMode, read_only
 from acpagent.runtime.turn.workrecord import WorkRecord
 from acpagent.store import entries, sessions
+from acpagent.store.contents import Contents
 from acpagent.store.database import Store, Write, together
 from acpagent.store.faults import StoreFault
 from acpagent.store.sessions import SessionRow
@@ -91,6 +93,7 @@ class Keep:
     controls: dict[str, str]
     equipment: Equipment
     client_servers: tuple[ServerSpec, ...]
+    contents: Contents
     cost: float | None = None
     tokens: int = 0
     spoken: bool = False
@@ -128,6 +131,34 @@ class Keep:
         for fold in (self.conversation, self.goals, self.told_mode, self.ledger, self.work, self.witness.account):
             fold.feed(past)
 
+    def recall(self, past: Sequence[Entry]) -> None:
+        """What of the facts that are told once the model still reads, and how full its window is. Of entries that were
+        learnt."""
+        told = since_summary(past)
+        texts = [entry.text for entry in told if isinstance(entry, UserSaid | HostSaid)]
+        self.spoken = bool(texts) if len(told) < len(past) else bool(self.conversation.messages())
+        self.told_context = self.loadout.context if any(self.loadout.context in text for text in texts) else ""
+        counted = next((entry for entry in reversed(told) if isinstance(entry, UsageSet | Rewound)), None)
+        if isinstance(counted, UsageSet) and not counted.estimated:
+            self.meter.recall(counted.used, self.prefix + self.conversation.letters)
+
+    def begin_anew(self, past: Sequence[Entry]) -> None:
+        """The session goes on from these entries and no others. With the session lock held."""
+        self.conversation = Conversation(self.loadout.provider)
+        self.goals, self.told_mode, self.ledger, self.work = Goals(), ToldMode(), Ledger(), WorkRecord()
+        self.witness.account = Account()
+        self.meter.forget()
+        self.learn(past)
+        self.recall(past)
+        if self.goals.current is not None and self.controls["mode"] != "goal":
+            self.mode_was_set()  # the mode was left since
+        self.set_barrier()
+
+    @property
+    def prefix(self) -> int:
+        """Letters of what stands before the messages of every request."""
+        return len(self.loadout.system) + len(self.loadout.tool_list)
+
     def take(self, loadout: Loadout, kit: Kit) -> None:
         """Use another loadout, and the kit that it was built with. Under the session lock."""
         self.loadout.provider.close()
@@ -148,6 +179,13 @@ class Keep:
     def set_barrier(self) -> None:
         """Let nothing change while the mode says so."""
         self.gate.read_only = read_only(self.controls["mode"], self.goals.current)
+
+
+def since_summary(past: Sequence[Entry]) -> list[Entry]:
+    """What came after the last summary, without turns that leave no trace."""
+    begin = next((at for at in range(len(past), 0, -1) if isinstance(past[at - 1], Compacted)), 0)
+    buried = {entry.turn_id for entry in past[begin:] if isinstance(entry, Tombstone)}
+    return [entry for entry in past[begin:] if entry.turn_id not in buried]
 
 
 def settings_of(axes: Mapping[str, str], controls: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from acpagent.core.events import Notice, UsageChanged
 from acpagent.core.faults import Fault, TheirFault
-from acpagent.core.history import Entry, UsageSet, UserSaid
+from acpagent.core.history import Compacted, Entry, Rewound, UsageSet
 from acpagent.core.host import Host
 from acpagent.core.paths import Roots
 from acpagent.core.scope import Scope
@@ -23,9 +23,11 @@ from acpagent.runtime.session.keep import Keep, RowWriter
 from acpagent.runtime.session.loadout import CONTROLS, Loadout, Needs
 from acpagent.runtime.session.services import Services
 from acpagent.runtime.session.works import Opening
+from acpagent.runtime.turn.branches import live
 from acpagent.runtime.turn.conversation import Conversation
 from acpagent.runtime.turn.journal import Journal
 from acpagent.store import entries, sessions
+from acpagent.store.contents import Contents
 from acpagent.store.sessions import SessionRow
 from acpagent.wire import codes
 
@@ -77,12 +79,11 @@ class Opener:
             keep = self._keep(replace(row, settings=settings), loadout, settings, equipment, servers, stored=True)
             services.store.submit(sessions.set_directories(row.id, opening.directories))
             mended = replay.mend(past)
-            keep.learn(past)
+            keep.learn(counted := live(past))
             for entry in mended:
                 keep.record(entry)
             keep.hooks.source = "resume"
-            keep.spoken = bool(keep.conversation.messages())
-            keep.told_context = loadout.context if _was_told(loadout.context, past) else ""
+            keep.recall(counted)
             keep.cost, keep.tokens = last_cost(past), tokens_of(past)
             keep.set_barrier()
         except BaseException:
@@ -134,8 +135,8 @@ class Opener:
         writer = RowWriter(self.services.store, row, stored)
         journal = Journal(writer.submit, self.wake)
         controls = {name: settings[name] for name in CONTROLS if name in settings}
-        conversation = Conversation(loadout.provider)
-        keep = Keep(writer, roots, gate, loadout, conversation, journal, controls, equipment, servers)
+        conversation, contents = Conversation(loadout.provider), Contents(self.services.home, row.id)
+        keep = Keep(writer, roots, gate, loadout, conversation, journal, controls, equipment, servers, contents)
         keep.set_barrier()
         return keep
 
@@ -164,20 +165,16 @@ def read_servers(written: Iterable[Any]) -> tuple[ServerSpec, ...]:
         raise TheirFault(codes.INVALID_PARAMS, f"params.mcpServers: {error}") from None
 
 
-def _was_told(context: str, past: list[Entry]) -> bool:
-    """Whether the model has read a context in an earlier prompt."""
-    return any(context in entry.text for entry in past if isinstance(entry, UserSaid))
-
-
 def last_cost(past: list[Entry]) -> float | None:
     """What the session had cost when it was last used."""
-    costs = [entry.cost for entry in past if isinstance(entry, UsageSet) and entry.cost is not None]
-    return costs[-1] if costs else None
+    spent = (entry for entry in reversed(past) if isinstance(entry, UsageSet | Compacted | Rewound))
+    return next((entry.cost for entry in spent if entry.cost is not None), None)
 
 
 def tokens_of(past: list[Entry]) -> int:
     """What the session has used in all its model calls."""
-    return sum(entry.used for entry in past if isinstance(entry, UsageSet))
+    calls = sum(entry.used for entry in past if isinstance(entry, UsageSet))
+    return calls + sum(entry.tokens for entry in past if isinstance(entry, Compacted))
 
 
 def preface(cwd: str) -> str:

@@ -15,7 +15,7 @@ from acpagent.runtime.session.loadout import AXES
 from acpagent.runtime.session.services import Services
 from acpagent.runtime.session.session import Session
 from acpagent.runtime.session.works import Opening
-from acpagent.store import sessions
+from acpagent.store import contents, sessions
 from acpagent.store.sessions import PAGE_SIZE, SessionRow
 from acpagent.wire import codes
 
@@ -110,6 +110,7 @@ class Registry:
         self._services.leases.take(session_id)
         try:
             self._services.store.apply(sessions.erase(session_id))
+            contents.erase(self._services.home, session_id)
         finally:
             self._services.leases.release(session_id)
 

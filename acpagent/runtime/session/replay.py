@@ -10,9 +10,11 @@ from acpagent.core.events import Chunk, Event, EvidenceReady, Notice, PlanChange
 from acpagent.core.history import (
     CallMade,
     CallSettled,
+    Compacted,
     Entry,
     EvidenceSet,
     PlanSet,
+    Rewound,
     Said,
     Told,
     Tombstone,
@@ -22,6 +24,8 @@ from acpagent.core.history import (
     UserSaid,
 )
 from acpagent.core.toolcalls import TerminalRef, ToolCall
+from acpagent.runtime.turn import compaction
+from acpagent.runtime.turn.branches import live
 from acpagent.runtime.turn.toolrun import parse_arguments
 
 _ABANDONED = "acpagent stopped before this call finished; nothing is known of its outcome."
@@ -53,9 +57,9 @@ def _abandoned(made: CallMade) -> ToolCall:
 
 
 def events(stored: Iterable[Entry]) -> Iterator[Event]:
-    """The events of stored entries, in order. Pieces of one message are joined; only what is the person's or the
-    agent's is shown, nothing that acpagent added for the model."""
-    entries, pieces = list(stored), list[Said]()
+    """The events of stored entries, in order, without branches that were left. Pieces of one message are joined; only
+    what is the person's or the agent's is shown, nothing that acpagent added for the model."""
+    entries, pieces = live(stored), list[Said]()
     unsent = _unsent(entries)
     for entry in entries:
         if entry.turn_id in unsent:
@@ -102,6 +106,10 @@ def _event(entry: Entry) -> Iterator[Event]:
         yield PlanChanged(entry.entries)
     elif isinstance(entry, UsageSet):
         yield UsageChanged(entry.used, entry.size, entry.cost, entry.currency, entry.estimated)
+    elif isinstance(entry, Compacted):
+        yield from compaction.events(entry)
+    elif isinstance(entry, Rewound):
+        yield UsageChanged(entry.used, entry.size, entry.cost, entry.currency, True)
     elif isinstance(entry, Told):
         yield Notice(entry.level, entry.code, dict(entry.params), entry.message_id)
     elif isinstance(entry, EvidenceSet):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from acpagent.config.shown import Shown
 from acpagent.core.blocks import Block
 from acpagent.core.catalogue import say
 from acpagent.core.events import Command, Controls
+from acpagent.core.history import Compacted
 from acpagent.core.memory import Memory
 from acpagent.core.paths import Roots
 from acpagent.core.rules import Rule
@@ -26,6 +27,10 @@ from acpagent.runtime.turn.permitting import Gate
 from acpagent.store.database import Store
 from acpagent.store.leases import Leases
 from acpagent.store.sessions import SessionRow
+
+if TYPE_CHECKING:
+    from acpagent.runtime.session.rewinding import Point
+    from acpagent.runtime.session.upkeep import Budget
 
 
 class SessionGate(Gate, Protocol):
@@ -74,6 +79,23 @@ class Neighbours(Protocol):
         behind the prompt."""
 
 
+class Upkeep(Protocol):
+    """What a command may do for the memory of its session, and see of it."""
+
+    def compact(self, instructions: str) -> Compacted | None:
+        """Summarise the conversation now; None where there is nothing to summarise, or a hook is against it. Raises
+        `Cancelled`."""
+
+    def points(self) -> list[Point]:
+        """Where the session can be rewound to, oldest first. Raises `Fault`."""
+
+    def rewind(self, point: Point, with_files: bool) -> list[str]:
+        """Go on from before a turn; the files that were brought back. Raises `Fault` and `restoring.Blocked`, and then
+        nothing has changed."""
+
+    def budget(self) -> Budget: ...
+
+
 @dataclass(frozen=True, slots=True)
 class CommandDesk:
     """What a local command may use of its session. `controls` are the values as they are now; `set_controls` changes
@@ -101,6 +123,7 @@ class CommandDesk:
     stats: Callable[[], Stats]
     settings: Callable[[str], Shown]
     memory: Memory
+    upkeep: Upkeep
 
     @property
     def language(self) -> str:

@@ -22,9 +22,9 @@ from acpagent.runtime.session.model_commands import CommandFault, Meant, Use
 from acpagent.runtime.session.neighbours import Neighbours
 from acpagent.runtime.session.opening import preface
 from acpagent.runtime.session.services import CommandDesk, LocalAnswer, Services, Stats
-from acpagent.runtime.session.upkeep import compactor
+from acpagent.runtime.session.upkeep import SessionUpkeep, compactor
 from acpagent.runtime.session.works import Turn, TurnOutcome
-from acpagent.runtime.turn import attached, mode
+from acpagent.runtime.turn import attached, keeping, mode
 from acpagent.runtime.turn.delivery import Delivery
 from acpagent.runtime.turn.followup import FollowUp
 from acpagent.runtime.turn.hooking import Entered, TurnHooks
@@ -99,14 +99,15 @@ class TurnRunner:
             self.host.emit(Chunk(message_id, "assistant", Text(words)))
 
         try:
-            tell(local(self._command_desk(turn, lambda words: tell(f"{words}\n\n"))))
+            tell(local(self._command_desk(turn_id, turn, lambda words: tell(f"{words}\n\n"))))
         except Cancelled:
             pass
         ended = Ended("cancelled" if turn.scope.cancelled else "finished")
         return ended, TurnClosed(turn_id, STOPS[ended.end], Spending().turn)
 
-    def _command_desk(self, turn: Turn, tell: Callable[[str], None]) -> CommandDesk:
+    def _command_desk(self, turn_id: str, turn: Turn, tell: Callable[[str], None]) -> CommandDesk:
         keep, services = self.keep, self.services
+        hooks = self._hooks(turn, Speaker(turn_id, self.host.emit, keep.record))
         return CommandDesk(
             session_id=keep.row.id,
             gate=keep.gate,
@@ -127,6 +128,7 @@ class TurnRunner:
             stats=self._stats,
             settings=services.settings,
             memory=services.memory,
+            upkeep=SessionUpkeep(services.store, keep, self.host, turn_id, turn.scope, hooks),
         )
 
     def _stats(self) -> Stats:
@@ -343,6 +345,7 @@ class TurnRunner:
             check_store=keep.journal.check,
             watch=keep.witness.watch,
             changed=keep.witness.account.changed,
+            keep_files=lambda proposal: keeping.before(turn_id, proposal, keep.contents.put),
         )
 
     def _context(self, scope: Scope, live: LiveOutput) -> ToolContext:

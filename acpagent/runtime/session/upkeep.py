@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from acpagent.core.events import PlanChanged
+from acpagent.core.history import Compacted
 from acpagent.core.host import Host
 from acpagent.core.scope import Scope
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.loadout import AUTO_COMPACT
 from acpagent.runtime.session.opening import preface
+from acpagent.runtime.session.rewinding import Point, Rewinder
 from acpagent.runtime.turn import mode, words
 from acpagent.runtime.turn.compaction import Compactor, Memory
 from acpagent.runtime.turn.hooking import TurnHooks
 from acpagent.runtime.turn.spending import Spending
+from acpagent.store.database import Store
 
 
 def compactor(keep: Keep, turn_id: str, scope: Scope, host: Host, hooks: TurnHooks, spending: Spending) -> Compactor:
@@ -21,7 +27,7 @@ def compactor(keep: Keep, turn_id: str, scope: Scope, host: Host, hooks: TurnHoo
         scope=scope,
         provider=loadout.provider,
         memory=Memory(keep.conversation, keep.work, keep.meter, spending, lambda: keep.controls["mode"]),
-        prefix=len(loadout.system) + len(loadout.tool_list),
+        prefix=keep.prefix,
         thresholds=loadout.limits.compaction,
         record=keep.record,
         emit=host.emit,
@@ -41,3 +47,68 @@ def _marker(keep: Keep) -> str:
     if now == mode.GOAL and goal is not None:
         return words.resumed(goal.objective, goal.phase == "working")
     return words.PLAN if now == mode.PLAN else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Tokens that the next request takes, roughly, of the window's `size`; those of the session in all, and their
+    limit; what it cost so far, None where no price is known. `at`: the share of the window at which the conversation is
+    summarised."""
+
+    used: int
+    size: int
+    tokens: int
+    limit: int | None
+    cost: float | None
+    currency: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionUpkeep:
+    """`services.Upkeep` in one turn."""
+
+    store: Store
+    keep: Keep
+    host: Host
+    turn_id: str
+    scope: Scope
+    hooks: TurnHooks
+
+    def compact(self, instructions: str) -> Compacted | None:
+        keep = self.keep
+        spending = Spending(keep.cost, keep.tokens)
+        try:
+            done = compactor(keep, self.turn_id, self.scope, self.host, self.hooks, spending).compact(
+                "person", instructions
+            )
+        finally:
+            keep.cost, keep.tokens = spending.cost, spending.tokens
+        if done is not None:
+            keep.spoken, keep.told_context = False, ""
+        return done
+
+    def points(self) -> list[Point]:
+        return self._rewinder().points()
+
+    def rewind(self, point: Point, with_files: bool) -> list[str]:
+        restored = self._rewinder().rewind(point, with_files)
+        self.host.emit(PlanChanged(self.keep.work.todo))
+        return restored
+
+    def budget(self) -> Budget:
+        keep, provider = self.keep, self.keep.loadout.provider
+        used = compactor(keep, self.turn_id, self.scope, self.host, self.hooks, Spending()).used()
+        limits = keep.loadout.limits
+        return Budget(
+            used=used,
+            size=provider.context_window,
+            tokens=keep.tokens,
+            limit=limits.session_tokens,
+            cost=keep.cost,
+            currency=provider.currency,
+            at=limits.compaction.at,
+        )
+
+    def _rewinder(self) -> Rewinder:
+        return Rewinder(self.keep, self.store, self.keep.contents, self.turn_id, self.scope.lock)

@@ -128,6 +128,9 @@ class Compactor:
         except Cancelled:
             self.emit(CompactionChanged(compaction_id, "cancelled", trigger))
             raise
+        except Exception as error:
+            self.emit(CompactionChanged(compaction_id, "failed", trigger, error=type(error).__name__))
+            raise
         return self._settle(compaction_id, trigger, pieces, begin, written)
 
     def _is_own(self, piece: Piece, trigger: CompactionTrigger) -> bool:
@@ -157,7 +160,8 @@ class Compactor:
         memory, half = self.memory, self.memory.meter.letters(self._summary_tokens() // 2)
         by_model = summary.is_useful(written.text)
         narrative = written.text if by_model else summary.without_model(pieces[:begin], half)
-        record = summary.recorded(memory.record, memory.told_mode(), half)
+        prompt = self._unread_prompt(pieces[begin:]) if trigger != "person" else ""
+        record = summary.recorded(memory.record, memory.told_mode(), prompt, half)
         text = summary.whole(summary.bounded(narrative.strip(), half), record)
         kept_from = pieces[begin].anchor if begin < len(pieces) else ""
         usage = written.usage.usage if written.usage is not None else None
@@ -184,6 +188,11 @@ class Compactor:
         if trigger != "person":
             self._tell_again()
         return entry
+
+    def _unread_prompt(self, kept: list[Piece]) -> str:
+        """The prompt of this turn, if it is not among what is kept."""
+        record = self.memory.record
+        return "" if any(piece.anchor == record.prompt_id for piece in kept) else record.prompt
 
     def _tell_again(self) -> None:
         heard = [message.text for message in self.memory.conversation.messages() if isinstance(message, UserMessage)]

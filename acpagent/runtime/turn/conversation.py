@@ -78,7 +78,8 @@ class Conversation:
             elif isinstance(entry, UserSaid):
                 self._finish_reply()
                 images = tuple(block for block in entry.blocks if isinstance(block, Image))
-                self._add(_piece(entry.turn_id, UserMessage(entry.text, images), entry.message_id))
+                if entry.text or images:  # else it was for acpagent alone
+                    self._add(_piece(entry.turn_id, UserMessage(entry.text, images), entry.message_id))
             elif isinstance(entry, HostSaid):
                 self._finish_reply()
                 self._add(_piece(entry.turn_id, UserMessage(entry.text)))

@@ -65,10 +65,13 @@ def whole(narrative: str, record: str) -> str:
     return f"{narrative.strip()}\n\n{RECORD_HEAD}\n{record}"
 
 
-def recorded(record: WorkRecord, mode_told: str, letters: int) -> str:
+def recorded(record: WorkRecord, mode_told: str, prompt: str, letters: int) -> str:
     """What the host knows by itself, in at most about so many letters: each part has its share, and what one leaves
-    the next ones may use."""
+    the next ones may use. `prompt` is the one that is being worked on, if it is not kept."""
+    record.end_message()
     parts = list(_parts(record, mode_told))
+    if prompt:
+        parts.append(("The prompt that is being worked on, in the person's words", [prompt]))
     told, room = list[str](), letters
     for number, (title, lines) in enumerate(parts):
         share = max(room // (len(parts) - number), 0)

@@ -35,6 +35,7 @@ from acpagent.runtime.evidence.contents import Changes
 from acpagent.runtime.evidence.watch import Watch, Watched, with_changes
 from acpagent.runtime.turn.hooking import TurnHooks
 from acpagent.runtime.turn.interception import Interception
+from acpagent.runtime.turn.keeping import Kept
 from acpagent.runtime.turn.permitting import BARRED, Gate, Permitting, Stricter, Verdict
 from acpagent.runtime.turn.speaker import new_id
 
@@ -69,6 +70,7 @@ class Desk:
     watch: Watch | None = None
     changed: Callable[[str, Changes], None] = lambda call_id, changes: None
     plugins: Interception = field(default_factory=Interception)
+    keep_files: Callable[[Proposal], Kept] | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -91,6 +93,7 @@ class Running:
     asked: bool = False
     watched: Watched | None = None
     changes: Changes | None = None
+    kept: Kept | None = None
     beside: list[str] = field(default_factory=list)
 
 
@@ -319,6 +322,8 @@ class ToolRunner:
         assert running.proposal is not None
         assert running.context is not None
         try:
+            if self._desk.keep_files is not None:
+                running.kept = self._desk.keep_files(running.proposal)
             result = running.tool.apply(running.proposal, running.context)
         except ToolRefusal as refusal:
             result = ToolResult(str(refusal), failed=True)
@@ -418,6 +423,8 @@ class ToolRunner:
         self._desk.plugins.tell(
             "tool.end", tool=running.made.name, callId=running.call.id, failed=result.failed, text=result.text
         )
+        for entry in running.kept.changed() if running.kept is not None else ():
+            self._desk.record(entry)
         heard = "\n\n".join(part for part in (result.text, *running.beside) if part)
         self._desk.record(CallSettled(self._desk.turn_id, running.call, heard))
         self._emit(running)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from acpagent.core import bounds
 from acpagent.core.blocks import Text
 from acpagent.core.bounds import one_line
 from acpagent.core.history import (
@@ -25,6 +26,7 @@ from acpagent.runtime.turn.goal import OPEN_PHASES
 from acpagent.runtime.turn.noted import Noted
 
 _SENTENCE_LETTERS, _LINE_LETTERS, _PLAN_LETTERS = 300, 200, 1_500
+_PROMPT_BYTES = 4_000
 _QUESTIONS = frozenset({"ask", "ask_user"})
 _COMMANDS = "bash"
 _CHANGES = {"edit": "changed", "delete": "deleted", "move": "moved"}
@@ -47,7 +49,8 @@ _DECISIONS = re.compile(
 
 
 class WorkRecord:
-    """The fold, fed entry by entry by the session worker. Its size is bounded however long the session is."""
+    """The fold, fed entry by entry by the session worker. Its size is bounded however long the session is. `prompt` is
+    the newest one, by the id `prompt_id`."""
 
     def __init__(self) -> None:
         self.requests, self.demands = Noted(2, 10), Noted(40, 40)
@@ -55,7 +58,7 @@ class WorkRecord:
         self.files, self.commands = Noted(40, 80), Noted(20, 40)
         self.todo: tuple[PlanEntry, ...] = ()
         self.goal: GoalSet | None = None
-        self.plan = ""
+        self.plan = self.prompt = self.prompt_id = ""
         self._message: list[Said] = []
         self._table: dict[type[Any], Callable[[Any], None]] = {
             UserSaid: self._hear,
@@ -90,6 +93,8 @@ class WorkRecord:
         if not entry.text:
             return
         said = "\n".join(block.text for block in entry.blocks if isinstance(block, Text))
+        if not entry.steer:
+            self.prompt, self.prompt_id = bounds.cut(said, _PROMPT_BYTES).text, entry.message_id
         if line := one_line(said, _SENTENCE_LETTERS):
             self.requests.add(entry.turn_id, entry.message_id, line)
         for sentence in _sentences(said):
