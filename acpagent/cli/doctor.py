@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from acpagent.cli import agent, bundle
 from acpagent.cli.agent import UsageError
-from acpagent.cli.checks import house, machine, models, process, stored
+from acpagent.cli.checks import extensions, house, machine, models, process, stored
 from acpagent.cli.checks.finding import Case, Check, Finding, Level, fail
 from acpagent.cli.main import FAILED, OK
 from acpagent.cli.secrets import Redactor
@@ -24,6 +24,8 @@ CHECKS: tuple[Check, ...] = (
     house.config,
     house.keys,
     models.providers,
+    extensions.plugins,
+    extensions.servers,
     stored.store,
     process.agent,
     machine.commands,

@@ -99,6 +99,36 @@ def test_a_malformed_configuration(home: Home) -> None:
     assert about(lines, "agent")[0][0] == "warn"
 
 
+def test_plugins(well: Home) -> None:
+    assert about(examined(well)[1], "plugins") == []
+    package = str(ROOT / "docs" / "example-plugin")
+    assert call(["plugin", "install", package, "--yes"], well.env, well.path).returncode == 0
+    code, lines = examined(well)
+    assert code == 0
+    assert about(lines, "plugins") == [("ok", "tally 1.0.0; `acpagent plugin doctor` starts their programs")]
+    (well.path / "plugins" / "tally" / "acpagent-plugin.json").write_text("{\n]")
+    code, lines = examined(well)
+    assert code == 1
+    assert "acpagent-plugin.json:2: is not valid JSON" in about(lines, "plugins")[0][1]
+
+
+def test_servers(well: Home) -> None:
+    path = well.path / "config.yaml"
+    servers = {
+        "here": {"command": sys.executable},
+        "far": {"url": "http://127.0.0.1:1/mcp"},
+        "gone": {"command": "no-such-program"},
+        "odd": {"command": "${NO_SUCH_NAME}"},
+    }
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"mcp_servers": servers}))
+    code, lines = examined(well)
+    assert code == 1
+    gone, odd, right = about(lines, "mcp servers")
+    assert (gone[0], "no-such-program is not there" in gone[1]) == ("warn", True)
+    assert (odd[0], "NO_SUCH_NAME" in odd[1]) == ("fail", True)
+    assert right == ("ok", "here, far; `/mcp status` in a session tells how they do")
+
+
 def test_a_wrong_key(well: Home) -> None:
     store_keys(well, mine=WRONG)
     code, lines = examined(well)
