@@ -54,8 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         except (OSError, ValueError) as error:
             parser.error(str(error))
         with proxy:
-            say(f"give the agent {proxy.base_url} in place of {options.upstream}")
-            wait_for_the_end()
+            wait_for_the_end(f"give the agent {proxy.base_url} in place of {options.upstream}")
     told = report.figures(meter)
     print(report.text(told) if options.report == "text" else json.dumps(told | more, indent=1))
     return 0
@@ -70,8 +69,9 @@ def rehearse(meter: Meter, api: str) -> dict[str, Any]:
         return {"happened": play(Path(scratch), meter, api)}
 
 
-def wait_for_the_end() -> None:
-    """Until a signal that ends, or the end of stdin where somebody holds its other end."""
+def wait_for_the_end(beginning: str) -> None:
+    """Until a signal that ends, or the end of stdin where somebody holds its other end; both count once the beginning
+    was said."""
     reading, writing = os.pipe()
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -80,6 +80,7 @@ def wait_for_the_end() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # in the background of a terminal reading it would stop us
+    say(beginning)
     watched = [reading, 0] if held(0) else [reading]
     while reading not in (ready := select.select(watched, [], [])[0]):
         try:
