@@ -203,9 +203,8 @@ def test_an_action_is_a_command_that_the_model_never_hears_of(tmp_path: Path) ->
         it.example()
         session = it.new()
         listed = it.await_command(session, "tally:setup")
-        assert listed == {
-            "name": "tally:setup", "description": "Choose what calls are kept away", "input": {"hint": "a word"}
-        }  # fmt: skip
+        assert listed is not None
+        assert (listed["description"], listed["input"]) == ("Choose what calls are kept away", {"hint": "a word"})
         assert "Calls with 'curl -x' are kept away." in text_in(it.one.prompt(session, "/tally:setup  curl -x "))
         assert it.one.server.requests == []
         it.one.prompt(session, "hello")
