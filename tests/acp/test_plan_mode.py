@@ -222,7 +222,8 @@ def test_the_question_is_there_again_when_the_session_is_loaded(one: Served) -> 
         second.initialize()
         second.call("session/load", {"sessionId": session, "cwd": str(one.workspace), "mcpServers": []})
         updates = second.updates(session)
-        assert put(updates).now | {"sessionUpdate": "tool_call_update"} == shown.now
+        end = {"_meta": {"tool_name": "exit_plan_mode", "soba": shown.end}}
+        assert put(updates).now | {"sessionUpdate": "tool_call_update"} == shown.now | end
         assert text_in(updates) == "A plain plan.Built."
         assert text_in(updates, "user_message_chunk") == "plain"
         second.prompt(session, "silent")

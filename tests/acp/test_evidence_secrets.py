@@ -1,0 +1,73 @@
+"""Secrets that acpagent was given are in nothing that it writes down."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from tests.acp.mcp import plain
+from tests.acp.seen import calls, says, turn
+from tests.acp.served import served
+from tests.agent import handoffs
+
+PLACES = ("variable", "file", "server", "header", "client")
+KEY, STORED, SERVER, HEADER, CLIENT = PLANTED = [f"planted-{place}-5f3a9c71" for place in PLACES]
+NOT_OURS = ("config.yaml", "credentials.yaml")  # the person wrote them
+SHAPES = ("ghp_plantedplantedplanted1234", "hunter2-planted-hunter2")
+
+
+def test_what_is_written_down_has_no_secret_in_it(tmp_path: Path) -> None:
+    """A key in a variable, one in the credentials file, those of servers in the configuration and of the client's."""
+    trace = tmp_path / "trace.jsonl"
+    road = [
+        calls("bash", command="env; printenv PLANTED_KEY; cat $ACPAGENT_HOME/none; true"),
+        calls("write_file", path="a.txt", content="fine\n"),
+        calls("bash", command="make test"),
+        says("All is well."),
+    ]
+    servers = {"configured": {**plain("x"), "env": {"TOKEN": SERVER}}}
+    servers["configured"].pop("name")
+    elsewhere = {"api": "openai-chat", "base_url": "http://127.0.0.1:9", "models": {"m": {"context_window": 9999}}}
+    with served(tmp_path, {"turns": [turn("go", *road)]}, tool_approval="yolo", mcp_servers=servers) as one:
+        one.agent.close()
+        config = json.loads((one.home.path / "config.yaml").read_text())
+        config["providers"]["local"] |= {"api_key_env": "PLANTED_KEY", "headers": {"X-Extra": HEADER}}
+        config["providers"]["other"] = {**elsewhere, "api_key_env": "NOT_SET_ANYWHERE"}
+        one.home.configure(config)
+        credentials = one.home.path / "credentials.yaml"
+        credentials.write_text(f"other: {STORED}\n")
+        credentials.chmod(0o600)
+        one.home.env |= {"PLANTED_KEY": KEY, "ACPAGENT_LOG": "debug", "ACPAGENT_TRACE": str(trace)}
+        one.agent = one.start()
+        (one.workspace / "Makefile").write_text("test:\n\t@echo 1 passed\n")
+        named = plain("named")
+        named["env"] = [{"name": "TOKEN", "value": CLIENT}]
+        (evidence,) = handoffs(one.prompt(one.new(mcpServers=[named]), "go"))
+        assert evidence["status"] == "verified"
+        assert KEY in str(one.last.headers)  # the model's server got it
+        log = one.agent.stderr()
+    kept = [path for path in one.home.path.rglob("*") if path.is_file() and path.name not in NOT_OURS]
+    assert any(path.parent.parent.name == "proofs" for path in kept)
+    assert any(path.name.startswith("store.sqlite3") for path in kept)
+    written = {path.name: path.read_bytes() for path in (*kept, trace)} | {"log": log.encode()}
+    for secret in PLANTED:
+        assert [name for name, data in written.items() if secret.encode() in data] == []
+
+
+def test_a_receipt_has_nothing_that_looks_like_a_secret(tmp_path: Path) -> None:
+    road = [
+        calls("bash", command=f"echo token {SHAPES[0]} && export DB_PASSWORD={SHAPES[1]} && touch x"),
+        calls("bash", command=f"make test API_KEY={SHAPES[1]}"),
+        says(f"I used {SHAPES[0]}."),
+    ]
+    with served(tmp_path, {"turns": [turn("go", *road)]}, tool_approval="yolo") as one:
+        (one.workspace / "Makefile").write_text("test:\n\t@echo 1 passed\n")
+        (evidence,) = handoffs(one.prompt(one.new(), "go"))
+        (receipt,) = (one.home.path / "proofs").rglob("*.json")
+        data = receipt.read_text()
+        assert "[hidden]" in data
+        assert SHAPES[0] not in data
+        assert SHAPES[1] not in data
+        assert SHAPES[0] not in json.dumps(evidence)
+        assert os.stat(receipt).st_mode & 0o777 == 0o600
