@@ -29,9 +29,9 @@ SCRIPT: dict[str, Any] = {
 SECRET = "s3cr3t-Valu3"
 
 
-@pytest.fixture
-def one(tmp_path: Path) -> Iterator[Served]:
-    with served(tmp_path, SCRIPT, tool_approval="yolo") as made:
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("command"), SCRIPT, tool_approval="yolo") as made:
         yield made
 
 
@@ -79,34 +79,34 @@ def test_reload_reads_the_settings_of_all_servers_anew(one: Served) -> None:
 
 @pytest.mark.parametrize("form", ["text", "capitals", "command", "spaces", "forgotten word"])
 def test_a_secret_is_nowhere_but_in_its_file(one: Served, tmp_path: Path, form: str) -> None:
-    trace = tmp_path / "trace"
+    trace, secret = tmp_path / "trace", f"s3cr3t-{form.title().replace(' ', '')}"
     env = one.home.env | {"ACPAGENT_TRACE": str(trace), "ACPAGENT_LOG": "debug"}
     agent = Agent(cwd=one.home.path, env=env)
     try:
         session = agent.new_session(one.workspace)
-        words = f"secret set TOKEN {SECRET}"
+        words = f"secret set TOKEN {secret}"
         if form == "command":
             params = {"sessionId": session, "prompt": [], "command": {"name": "mcp", "args": words}}
             agent.call("session/prompt", params)
         else:
-            spelled = {"capitals": f"/mcp Secret set TOKEN {SECRET}", "spaces": f" /mcp  secret\tset \nTOKEN  {SECRET}",
-                       "forgotten word": f"/mcp secret TOKEN {SECRET}"}  # fmt: skip
+            spelled = {"capitals": f"/mcp Secret set TOKEN {secret}", "spaces": f" /mcp  secret\tset \nTOKEN  {secret}",
+                       "forgotten word": f"/mcp secret TOKEN {secret}"}  # fmt: skip
             updates, _ = agent.prompt(session, spelled.get(form, f"/mcp {words}"))
             assert ("is kept" in text_in(updates)) is (form != "forgotten word")
-            assert SECRET not in str(updates)
+            assert secret not in str(updates)
         agent.prompt(session, "hello")
         agent.prompt(session, "/mcp secret list")
         agent.call("session/close", {"sessionId": session})
         since = len(agent.messages)
         agent.call("session/load", {"sessionId": session, "cwd": str(one.workspace), "mcpServers": []})
         assert "/mcp" in text_in(updates_in(agent.messages[since:], session), "user_message_chunk")
-        assert SECRET not in str(agent.messages)
-        assert SECRET not in str(agent.call("session/list"))
+        assert secret not in str(agent.messages)
+        assert secret not in str(agent.call("session/list"))
     finally:
         agent.close()
-    assert SECRET not in agent.stderr()
-    assert SECRET.encode() not in b"".join(request.raw for request in one.server.requests)
-    holding = [path for path in _files(tmp_path) if SECRET.encode() in path.read_bytes()]
+    assert secret not in agent.stderr()
+    assert secret.encode() not in b"".join(request.raw for request in one.server.requests)
+    holding = [path for path in (*_files(one.home.path), trace) if secret.encode() in path.read_bytes()]
     assert [path.name for path in holding] == ([] if form == "forgotten word" else ["secrets.json"])
     assert [oct(path.stat().st_mode & 0o777) for path in holding] in ([], ["0o600"])
     assert trace.stat().st_size > 1000

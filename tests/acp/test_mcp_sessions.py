@@ -18,7 +18,6 @@ from tests.acp.served import Served, served
 from tests.agent import Message
 from tests.repository.sources import ROOT
 
-
 TODO = [{"content": "Do it", "status": "in_progress"}]
 SCRIPT: dict[str, Any] = {
     "turns": [
@@ -30,9 +29,9 @@ SCRIPT: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def one(tmp_path: Path) -> Iterator[Served]:
-    with served(tmp_path, SCRIPT, tool_approval="yolo") as made:
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("sessions"), SCRIPT, tool_approval="yolo") as made:
         yield made
 
 
@@ -153,25 +152,25 @@ def meter_of_the_tools() -> Any:
 
 
 @pytest.mark.parametrize("profile", ["balanced", "economy", "delivery"])
-def test_work_modes(tmp_path: Path, profile: str) -> None:
-    with served(tmp_path, SCRIPT, profile=profile, tool_approval="yolo") as one:
-        session = one.new(mcpServers=[plain("one")])
-        if profile == "economy":
+def test_work_modes(one: Served, profile: str) -> None:
+    session = one.new(mcpServers=[plain("one")])
+    set_option(one.agent, session, "work_mode", profile)
+    if profile == "economy":
+        one.prompt(session, "hello")
+        while "mcp__one__pid" not in (connect := _connect(one))["description"]:
+            since = len(one.agent.messages)
             one.prompt(session, "hello")
-            while "mcp__one__pid" not in (connect := _connect(one))["description"]:
-                since = len(one.agent.messages)
-                one.prompt(session, "hello")
-                if connect == _connect(one):
-                    one.agent.expect_update(session, "available_commands_update", since)
-            assert mcp_tools(one.last) == set()
-            one.prompt(session, "connect")
-        settle(one, session, ["mcp__one__pid"])
-        call = call_in(one.prompt(session, "pid"))
-        assert call.status == ("failed" if profile == "delivery" else "completed")
-        if profile == "delivery":  # it may change something, so it comes after the list of what is to be reached
-            assert "todo_write" in call.text
-            assert [each.status for each in calls_in(one.prompt(session, "listed"))][:2] == ["completed"] * 2
-        assert ("grep" in tools_of(one.last)) is (profile != "economy")
+            if connect == _connect(one):
+                one.agent.expect_update(session, "available_commands_update", since)
+        assert mcp_tools(one.last) == set()
+        one.prompt(session, "connect")
+    settle(one, session, ["mcp__one__pid"])
+    call = call_in(one.prompt(session, "pid"))
+    assert call.status == ("failed" if profile == "delivery" else "completed")
+    if profile == "delivery":  # it may change something, so it comes after the list of what is to be reached
+        assert "todo_write" in call.text
+        assert [each.status for each in calls_in(one.prompt(session, "listed"))][:2] == ["completed"] * 2
+    assert ("grep" in tools_of(one.last)) is (profile != "economy")
 
 
 def _connect(one: Served) -> Message:
