@@ -155,6 +155,26 @@ def test_the_agent_ends_in_the_middle_of_a_call(ending: Served) -> None:
     assert all(gone(pid, 0) for pid in started)
 
 
+@pytest.mark.parametrize("how", ["eof", "term", "kill"])
+def test_the_agent_ends_while_a_session_opens(ending: Served, how: str) -> None:
+    """At once, or when the server has come up so far that it can be seen."""
+    ending.agent.initialize()
+    server = plain("slow", "slow=never") if how == "kill" else plain("silent", "silent")
+    ending.agent.request("session/new", {"cwd": str(ending.workspace), "mcpServers": [server]})
+    if how != "eof":
+        waiting = threading.Event()
+        while not children(ending.agent, "plain.py"):
+            waiting.wait(0.01)
+    started = list(children(ending.agent))
+    ending.agent.exit_code = None if how == "kill" else 0
+    if how == "eof":
+        ending.agent.close_stdin()
+    else:
+        ending.agent.process.signal(signal.SIGTERM if how == "term" else signal.SIGKILL)
+    ending.agent.wait_exit()
+    assert all(gone(pid, 5 if how == "kill" else 0) for pid in started)
+
+
 def test_a_session_that_is_closed_while_it_opens(one: Served) -> None:
     """By its own client, which takes the opening back."""
     one.agent.initialize()

@@ -175,6 +175,7 @@ def test_images_and_resources_are_shown(one: Served, session: str, name: str) ->
     updates, _ = ask(one, session, f"{name} mixed")
     shown = [item["content"] for item in call_in(updates).now["content"]]
     assert [block["type"] for block in shown] == ["text", "image", "resource_link", "resource"]
+    assert b"data:image/png;base64," in one.last.raw  # the model sees it, too
     assert "[Audio (audio/wav) was left out" in read_by_model(one)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ TODO = [{"content": "Do it", "status": "in_progress"}]
 SCRIPT: dict[str, Any] = {
     "turns": [
         turn(r"\bpid$", calls("mcp__one__pid"), replies("Done.")),
+        turn(r"\bsilence$", calls("mcp__one__silence", touch="started"), replies("Done.")),
         turn(r"\blisted$", calls("todo_write", todos=TODO), calls("mcp__one__pid"), replies("Done.")),
         turn(r"\bconnect$", calls("connect_tool_source", source="mcp"), replies("Later.")),
         turn("", replies("Hello.")),
@@ -92,6 +94,25 @@ def test_a_live_session_takes_the_servers_of_who_opens_it_again(one: Served, ver
     params["mcpServers"] = [{"name": "", "command": "x", "args": [], "env": []}]
     assert one.agent.fail(f"session/{verb}", params)["code"] == -32602
     assert "mcp__one__more" in mcp_tools(one.last)
+
+
+def test_servers_keep_their_process_whatever_else_changes(one: Served) -> None:
+    session = one.new(mcpServers=[plain("one")])
+    settle(one, session, ["mcp__one__pid"])
+    pid = call_in(one.prompt(session, "pid")).text
+    for mode in ("plan", "normal"):
+        one.agent.call("session/set_mode", {"sessionId": session, "modeId": mode})
+    for value in ("delivery", "balanced"):
+        set_option(one.agent, session, "work_mode", value)
+    one.agent.call("_reasonix.io/session/reloadExtensions", {"sessionId": session})
+    assert call_in(one.prompt(session, "pid")).text == pid
+    id = one.agent.start_prompt(session, "silence")
+    waiting = threading.Event()
+    while not (one.workspace / "started").exists():
+        waiting.wait(0.01)
+    one.agent.notify("session/cancel", {"sessionId": session})
+    assert one.agent.response(id)["result"] == {"stopReason": "cancelled"}
+    assert call_in(one.prompt(session, "pid")).text == pid
 
 
 def test_a_stored_session_has_the_servers_of_who_loads_it(one: Served) -> None:
