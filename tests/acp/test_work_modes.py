@@ -18,6 +18,7 @@ from tests.agent import Agent, Message, text_in
 CORE = {"read_file", "edit_file", "write_file", "bash", "job_output", "job_kill", "update_goal", "ask"}
 LEAN = CORE | {"connect_tool_source"}
 REST = {"glob", "grep", "list_dir", "multi_edit", "move_file", "delete_file", "web_fetch", "todo_write"}
+REST |= {"remember", "recall_memory"}
 SEARCH = {"glob", "grep", "list_dir"}
 SCRIPT: dict[str, Any] = {
     "turns": [

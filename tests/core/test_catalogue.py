@@ -18,10 +18,10 @@ UNSAID = re.compile(r"`[^`]*`|\{[^}]*\}|https?://\S+")
 OTHERS = [language for language in LANGUAGES if language != catalogue.ENGLISH]
 # Latin words that are the same in every language.
 NAMES = {
-    "acpagent", "mcp", "yolo", "id", "ok", "config", "yaml", "auto", "ask", "repo", "token", "git", "acp", "list", "resume",
-    "close", "delete", "show", "forget", "all", "en", "ru", "zh", "full", "clear", "on", "off", "toggle", "plan", "goal",
-    "agent", "new", "promote", "rm", "confirm", "files", "status", "approve", "revoke", "reload", "start", "stop", "restart",
-    "auth", "login", "logout", "secret", "set", "unset", "tokens",
+    "acp", "acpagent", "agent", "all", "approve", "ask", "auth", "auto", "clear", "close", "config", "confirm",
+    "delete", "en", "files", "forget", "full", "git", "goal", "id", "list", "login", "logout", "mcp", "new", "off",
+    "ok", "on", "plan", "promote", "reload", "repo", "restart", "resume", "revoke", "rm", "ru", "secret", "set",
+    "show", "start", "status", "stop", "toggle", "token", "tokens", "unset", "yaml", "yolo", "zh",
 }  # fmt: skip
 
 

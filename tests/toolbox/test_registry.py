@@ -11,9 +11,11 @@ from acpagent.core.toolcalls import ToolRefusal
 from acpagent.extensions.skill_tool import UseSkill
 from acpagent.toolbox import arguments
 from acpagent.toolbox.complete_step import CompleteStep
+from acpagent.toolbox.memory import RecallMemory, Remember
 from acpagent.toolbox.registry import Registry, builtin_tools
 from acpagent.toolbox.sources import ConnectToolSource
 from tests.repository.sources import ROOT
+from tests.toolbox.notes import Notes
 
 SCHEMA = arguments.closed(
     {
@@ -71,9 +73,9 @@ def test_what_the_model_is_told_is_short_and_closed(asks):
 
 def test_the_page_tells_of_every_tool_and_its_arguments():
     page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.MULTILINE)
+    rows = re.findall(r"^\| `(?!mcp__)(\w+)` \| (.*?) \|", page, re.MULTILINE)
     told = {name: re.findall(r"`(\w+\??)`", arguments) for name, arguments in rows}
-    elsewhere = [ConnectToolSource({"search": ("grep",)}), UseSkill([])]
+    elsewhere = [ConnectToolSource({"search": ("grep",)}), UseSkill([]), Remember(Notes()), RecallMemory(Notes())]
     assert told == {
         spec.name: [key if key in spec.schema["required"] else f"{key}?" for key in spec.schema["properties"]]
         for asks in ("form", "choice")

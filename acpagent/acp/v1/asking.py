@@ -44,8 +44,8 @@ class _Wait:
 
 
 class Asking:
-    """Asks one session's questions; `address` is the client's id for it. Every wait is on the scope's condition, so that
-    answers, a cancel and the end of the connection wake it alike."""
+    """Asks one session's questions; `address` is the client's id for it. Every wait is on the scope's condition, so
+    that answers, a cancel and the end of the connection wake it alike."""
 
     def __init__(self, address: str, driver: Driver) -> None:
         self.address = address

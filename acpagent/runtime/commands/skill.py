@@ -116,7 +116,8 @@ def _new(rest: str, desk: Desk) -> str:
     target = os.path.join(desk.home, "skills", name)
     _check_free(target)
     told = told.strip()
-    first = one_line(next((line for line in told.split("\n") if line.strip()), desk.say("skill_use_when", name=name)), 200)
+    untold = desk.say("skill_use_when", name=name)
+    first = one_line(next((line for line in told.split("\n") if line.strip()), untold), 200)
     quoted = '"' + first.replace("\\", "\\\\").replace('"', '\\"') + '"'
     text = _TEMPLATE.format(name=name, description=quoted, body=told or desk.say("skill_untold"))
     os.makedirs(target)
