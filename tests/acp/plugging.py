@@ -195,11 +195,11 @@ def surfaces_in(updates: list[Message]) -> list[Message]:
 
 @contextmanager
 def plugged(
-    folder: Path, surfaces: bool = False, capabilities: Message | None = None, script: Any = None, **config: Any
+    folder: Path, surfaces: bool = False, capabilities: Message | None = None, model: Any = None, **config: Any
 ) -> Iterator[Plugged]:
     """Until the end of the block, after which everything is gone and all that was written was right."""
-    with ModelServer(script or SCRIPT) as server:
-        one = Served(folder, server, {}, config)
+    with ModelServer(SCRIPT) as server:
+        one = Served(folder, server, model or {}, config)
         try:
             yield Plugged(folder, one, surfaces, capabilities or {})
         finally:

@@ -171,7 +171,7 @@ class SessionCrew:
 
     def _equip(self, cwd: str) -> Equipment:
         services, session = self._services, self._session
-        where = Whereabouts(session.id, cwd, services.home, services.hidden_env)
+        where = Whereabouts(session.id, cwd, services.home, lambda: services.hidden_env)
 
         def roots() -> tuple[str, ...]:
             return tuple(self.keep.roots.all) if self.keep is not None else (cwd,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,12 +69,31 @@ class Kit:
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Where a session's extensions work. `hidden_env` are variables that none of them may see."""
+    """Where a session's extensions work. `hidden_env` says which variables none of them may see by now."""
 
     session_id: str
     cwd: str
     home: str
-    hidden_env: frozenset[str]
+    hidden_env: Callable[[], frozenset[str]]
+
+
+class _Environment(Mapping[str, str]):
+    """Ours without the secrets in it, as they are known when somebody looks."""
+
+    def __init__(self, hidden: Callable[[], frozenset[str]]) -> None:
+        self._hidden = hidden
+
+    def __getitem__(self, name: str) -> str:
+        if name in self._hidden():
+            raise KeyError(name)
+        return os.environ[name]
+
+    def __iter__(self) -> Iterator[str]:
+        hidden = self._hidden()
+        return iter([name for name in os.environ if name not in hidden])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
 class Equipment:
@@ -94,8 +113,7 @@ class Equipment:
         self._scope = Scope()
         self._lane = Lane(f"acpagent-reports-{where.session_id}", self._scope, _REPORTS)
         hooks = Hooks(self._report, lambda: self._queue(changed), lambda line: diagnostics.say("acpagent acp", line))
-        environ = {name: value for name, value in os.environ.items() if name not in where.hidden_env}
-        self.pool = Pool(where.cwd, environ, hooks, home=where.home, roots=roots)
+        self.pool = Pool(where.cwd, _Environment(where.hidden_env), hooks, home=where.home, roots=roots)
         self._generation = 0
         self._leaving: list[PluginHost] = []
         self._kit: Kit | None = None
@@ -113,7 +131,7 @@ class Equipment:
             return Kit(found, self.pool.prepare(found.servers), self._kit.plugins)
         self._generation += 1
         where = self._where
-        site = Site(where.session_id, where.cwd, self._generation, where.hidden_env)
+        site = Site(where.session_id, where.cwd, self._generation, where.hidden_env())
         plugins = PluginHost(found.plugins, site, self._host)
         plugins.start()
         return Kit(found, self.pool.prepare(found.servers), plugins)
