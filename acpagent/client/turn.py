@@ -35,6 +35,7 @@ class Turn:
         self._updates: deque[Update] = deque()
         self._said: list[str] = []
         self._tool_calls: dict[str, dict[str, Any]] = {}
+        self._evidence: dict[str, Any] | None = None
         self._answer: Answer | None = None
         self.cancelled = False
 
@@ -80,9 +81,14 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """What the agent has said so far, thoughts left out, whether or not it was iterated over."""
+        """What the agent has said so far, thoughts and evidence left out, whether or not it was iterated over."""
         with self._changed:
             return "".join(self._said)
+
+    @property
+    def evidence(self) -> dict[str, Any] | None:
+        """What the turn changed and checked, once the agent has handed that over; None from agents that do not."""
+        return self._evidence
 
     @property
     def tool_calls(self) -> dict[str, dict[str, Any]]:
@@ -96,7 +102,11 @@ class Turn:
         """On the reader thread, the condition held."""
         self._updates.append(update)
         if isinstance(update, MessageChunk) and update.role == "assistant":
-            self._said.append(update.text)
+            evidence = update.evidence
+            if evidence is None:
+                self._said.append(update.text)
+            else:
+                self._evidence = evidence
         elif isinstance(update, ToolUpdate):
             changes = {key: value for key, value in update.raw.items() if value is not None}
             changes.pop("sessionUpdate", None)

@@ -67,6 +67,14 @@ class MessageChunk(Update):
     def message_id(self) -> str | None:
         return text_of(self.raw, "messageId")
 
+    @property
+    def evidence(self) -> dict[str, Any] | None:
+        """What the turn changed and checked, where the agent hands that over with this message."""
+        found: Any = self.raw
+        for name in ("_meta", "soba", "evidence"):
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) and found.get("source") == "assistant_handoff" else None
+
 
 class ToolUpdate(Update):
     """A tool call begun (`tool_call`) or changed (`tool_call_update`). A change names only what is new: the

@@ -113,7 +113,8 @@ def acpx(program: str, home: Home, tmp_path: Path) -> Iterator[Acpx]:
 
 @pytest.mark.parametrize("abilities", [[], ["--no-fs", "--no-terminal"]])
 def test_exec_with_everything_allowed(acpx: Acpx, abilities: list[str]) -> None:
-    assert acpx.exec("--approve-all", "--format", "quiet", *abilities).strip() == "I look.Hello."
+    said = acpx.exec("--approve-all", "--format", "quiet", *abilities)
+    assert said.startswith("I look.Hello.\n\n**Evidence**: unverified")
     assert acpx.note == "uno\n"
     assert acpx.ran
 
@@ -140,7 +141,7 @@ def test_sessions_that_last(acpx: Acpx) -> None:
     """Through a process of its own that keeps the agent for a while, and then through another."""
     flags = ("--ttl", "1", "--approve-all", "--format", "quiet", "mine")
     acpx(*flags, "sessions", "new", "--name", "first")
-    assert acpx(*flags, "-s", "first", "hello").strip() == "I look.Hello."
+    assert acpx(*flags, "-s", "first", "hello").startswith("I look.Hello.\n\n**Evidence**: unverified")
     assert acpx.note == "uno\n"
     assert not survivors(acpx.mark, 15)  # it has let the agent go
     assert acpx(*flags, "-s", "first", "and now?").strip() == "Heard."

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from acpagent import Client
 from tests.acp.evidence_cases import CASES, FILES, FIX, NONE, TEST, A, Case, edit, sh
 from tests.acp.mcp import plain
 from tests.acp.scripted_editor import ScriptedEditor
 from tests.acp.seen import calls, calls_in, says, turn
 from tests.acp.served import Served, served
-from tests.agent import Message, handoff, handoffs, text_in
+from tests.agent import ACPAGENT, Message, handoff, handoffs, text_in
 
 GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a",
        "GIT_COMMITTER_EMAIL": "a@b"}  # fmt: skip
@@ -139,6 +140,16 @@ def test_through_the_editor(tmp_path: Path) -> None:
         assert (one.workspace / "a.txt").read_text() == FILES["a.txt"]
         assert [(row["decision"], row["approved"]) for row in evidence["approvals"]] == [("once", True)]
         assert [(row["type"], row["actor"]) for row in evidence["reviewActions"]] == [("accept_file", "user")]
+
+
+def test_our_own_client_has_it_apart_from_what_was_said(tmp_path: Path) -> None:
+    with served(tmp_path, {"turns": [turn("go", FIX, TEST, says("Done."))]}, tool_approval="yolo") as one:
+        make_files(one)
+        with Client.launch(ACPAGENT, env=one.home.env) as client:
+            done = client.open(one.workspace).prompt("go")
+            assert (done.wait(15), done.text) == ("end_turn", "Done.")
+            assert done.evidence is not None
+            assert done.evidence["status"] == "verified"
 
 
 def test_by_a_server(tmp_path: Path) -> None:
