@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acpagent.runtime.commands.refusals import Refused, split
+from acpagent.runtime.commands.arguments import Refused, split
 from acpagent.runtime.session.services import CommandDesk
 from acpagent.runtime.turn.spending import WARNINGS
 

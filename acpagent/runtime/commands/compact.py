@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acpagent.core.bounds import one_line
-from acpagent.runtime.commands.refusals import Refused, split
+from acpagent.runtime.commands.arguments import Refused, split
 from acpagent.runtime.session.services import CommandDesk
 
 _CONTROL = "auto_compact"

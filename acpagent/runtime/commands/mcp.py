@@ -9,7 +9,7 @@ from acpagent.core import bounds, catalogue
 from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.private import secrets_file
 from acpagent.mcp_client.server import Status
-from acpagent.runtime.commands.refusals import Refused
+from acpagent.runtime.commands.arguments import Refused
 from acpagent.runtime.session.services import CommandDesk
 
 _FORGETS = ("unset", "delete", "remove")

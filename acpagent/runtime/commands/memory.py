@@ -8,7 +8,7 @@ from acpagent.core import memory
 from acpagent.core.bounds import asked_line, one_line
 from acpagent.core.memory import Note
 from acpagent.core.repositories import repository_of
-from acpagent.runtime.commands.refusals import Refused, split
+from acpagent.runtime.commands.arguments import Refused, minute, split
 from acpagent.runtime.session.services import CommandDesk
 
 _MOST = 50
@@ -45,7 +45,7 @@ def _show(rest: list[str], desk: CommandDesk) -> str:
     note = _found(rest, "show", desk)
     source = note.file or "-"
     lines = [
-        desk.say("memory_shown", kind=desk.say(f"memory_kind_{note.kind}"), at=note.at),
+        desk.say("memory_shown", kind=desk.say(f"memory_kind_{note.kind}"), at=minute(note.at)),
         desk.say("memory_source", session=note.session or "-", turn=note.turn or "-", file=source),
     ]
     if note.file:

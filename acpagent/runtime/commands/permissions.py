@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from acpagent.core import bounds
 from acpagent.core.faults import Fault
 from acpagent.core.rules import Rule
-from acpagent.runtime.commands.refusals import Refused
+from acpagent.runtime.commands.arguments import Refused
 from acpagent.runtime.session.services import CommandDesk
 
 # What people write -> the approval it stands for.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acpagent.config.settings import NO_EFFORT
 from acpagent.core.bounds import one_line
-from acpagent.runtime.commands.refusals import Refused, split
+from acpagent.runtime.commands.arguments import Refused, split
 from acpagent.runtime.session.services import CommandDesk
 
 # What other agents call leaving the choice to the server.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from acpagent.core.bounds import one_line, printable
-from acpagent.runtime.commands.refusals import Refused, split
+from acpagent.runtime.commands.arguments import Refused, split
 from acpagent.runtime.session import restoring, rewinding
 from acpagent.runtime.session.rewinding import Point
 from acpagent.runtime.session.services import CommandDesk

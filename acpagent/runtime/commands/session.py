@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acpagent.core.bounds import asked_line
-from acpagent.runtime.commands.refusals import Refused, split
+from acpagent.runtime.commands.arguments import Refused, minute, split
 from acpagent.runtime.session.services import CommandDesk
 
 
@@ -17,7 +17,7 @@ def answer(words: str, desk: CommandDesk) -> str:
         desk.say("session_id", id=row.id),
         desk.say("session_title", title=asked_line(row.title or "-", 120)),
         desk.say("session_folder", cwd=row.cwd),
-        desk.say("session_times", created=row.created_at, updated=row.updated_at),
+        desk.say("session_times", created=minute(row.created_at), updated=minute(row.updated_at)),
         desk.say("session_counts", prompts=row.prompts, entries=stats.entries),
         desk.say("session_model", model=desk.requested().values["model"]),
         desk.say("session_tokens", tokens=stats.tokens),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acpagent.core.bounds import asked_line, one_line
-from acpagent.runtime.commands.refusals import Refused, split
+from acpagent.runtime.commands.arguments import Refused, minute, split
 from acpagent.runtime.session.services import CommandDesk
 from acpagent.store.sessions import SessionRow
 
@@ -39,7 +39,7 @@ def _line(row: SessionRow, desk: CommandDesk) -> str:
         state = f" **{desk.say('sessions_this')}**"
     elif desk.neighbours.is_live(row.id):
         state = f" ({desk.say('sessions_open')})"
-    about = desk.say("sessions_about", prompts=row.prompts, updated=row.updated_at)
+    about = desk.say("sessions_about", prompts=row.prompts, updated=minute(row.updated_at))
     return f"- `{row.id}`{state}: {asked_line(row.title or '-', _TITLE)}; {about}"
 
 

@@ -16,7 +16,7 @@ from acpagent.extensions.discovery import Extensions
 from acpagent.extensions.project import Project, scan
 from acpagent.extensions.skills import Skill
 from acpagent.extensions.trust import Approvals
-from acpagent.runtime.commands.refusals import Refused
+from acpagent.runtime.commands.arguments import Refused
 
 _SHOWN = 16_000
 _TEMPLATE = "---\nname: {name}\ndescription: {description}\n---\n\n{body}\n"

@@ -27,8 +27,8 @@ from acpagent.runtime.commands import (
     sessions,
     skill,
 )
+from acpagent.runtime.commands.arguments import Refused
 from acpagent.runtime.commands.elsewhere import ELSEWHERE
-from acpagent.runtime.commands.refusals import Refused
 from acpagent.runtime.session.services import CommandDesk, LocalAnswer
 
 

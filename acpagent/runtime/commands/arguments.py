@@ -1,4 +1,4 @@
-"""Why a command does nothing, as something to say to the person; and words as a shell would split them."""
+"""What commands share: why one does nothing, its words as a shell would split them, and times to read."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ def split(words: str) -> list[str]:
         return shlex.split(words)
     except ValueError:
         raise Refused("command_quotes") from None
+
+
+def minute(stamp: str) -> str:
+    """A time of the store, to the minute."""
+    return f"{stamp[:16].replace('T', ' ')} UTC"
