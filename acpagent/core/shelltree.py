@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _PATTERNS = frozenset({"extglob_pattern", "regex"})
+_PLACE = re.compile(r"\[\d+\]\+?=", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[\d+\])?\+?=")
 
 
@@ -227,8 +228,12 @@ class Walk(Redirections):
                 added, more = self.redirection(child, flow)
                 redirects += added
                 words += more
+            elif child.type == "variable_assignment" and self._is_array(child):
+                self._subscripts(child)
+                array = self.word(child, flow, pattern=True)
+                words.append(replace(array, static=False, kinds=array.kinds | {"array"}))
             elif child.type == "variable_assignment":
-                words.append(self.word(child, flow, pattern=child.child_count > 2 and self._is_array(child)))
+                words.append(self.word(child, flow))
             elif child.type in WORDS or (child.type in _PATTERNS and test == "[["):
                 words.append(self.word(child, flow, pattern=test == "[["))
             elif child.type in _TEST_SIGNS.get(test, ()) or (not words and child.type in _DECLARERS):
@@ -266,6 +271,7 @@ class Walk(Redirections):
             self.visit_all(node, flow)
             return "", Word(utf8(self.source(node)), False)
         if self._is_array(node):
+            self._subscripts(node)
             for child in self.children(node.children[-1]):
                 if child.type in WORDS:
                     self.no_code([self.word(child, flow)])
@@ -275,6 +281,13 @@ class Walk(Redirections):
             return found[1], Word(array, False, frozenset({"array"}))
         value = self.span(node, found.end(), node.end_byte, flow) if found.end() < node.end_byte else Word("", True)
         return found[1], value
+
+    def _subscripts(self, node: Node) -> None:
+        """The places of a list, as in `([x]=1)`, are sums, which can run what stands in variables."""
+        for child in node.children[-1].children:
+            source = self.source(child)
+            if source.startswith("[") and not _PLACE.match(source):
+                self.doubt("a place in a list that cannot be read")
 
     @staticmethod
     def _is_array(node: Node) -> bool:

@@ -41,8 +41,9 @@ def declare(case: Case) -> None:
         operands += 1
         if assigns:
             value = Word(assigns[2], word.static, word.kinds, assigns[2], word.names)
+            written = "array" in word.kinds  # as a list; any other that becomes one is read once more
             may_be_list = arrays or assigns[1] in case.known | _LISTS or "loop" in case.command.within
-            if assigns[2].startswith("(") if word.static else may_be_list:  # read once more, with what is in it
+            if not written and (assigns[2].startswith("(") if word.static else may_be_list):
                 case.rise("reaches", "it can run what stands in a list")
             assigned(case, assigns[1], value, runs=case.name in ("export", "declare", "typeset"))
         elif not (word.static and _NAME.fullmatch(word.text)):

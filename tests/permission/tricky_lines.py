@@ -13,6 +13,21 @@ reaches y='($(rm a.txt))'; readonly -a x=$y
 reaches y='($(rm a.txt))'; declare -a "x=$y"
 reaches x=(1); y='($(rm a.txt))'; declare x=$y
 reaches readonly x='(a)b'
+reaches x='a[$(rm a.txt)]'; y=([x]=1)
+reaches x='a[$(rm a.txt)]'; y+=(0 ["x"]=1)
+reaches x='a[$(rm a.txt)]'; readonly y=([x]=1)
+reaches declare -A y=([a]=1)
+reaches RANDOM='a[$(rm a.txt)]'
+reaches OPTIND='a[$(rm a.txt)]'
+reaches HISTCMD='a[$(rm a.txt)]'
+reaches for SECONDS in 'a[$(rm a.txt)]'; do echo; done
+reaches read RANDOM <<< 'a[$(rm a.txt)]'
+reaches mapfile SECONDS <<< 'a[$(rm a.txt)]'
+reaches readonly SRANDOM='a[$(rm a.txt)]'
+reads   y=([0]=a [1]=b)
+reads   y=('[x]=1')
+reads   readonly -a y=(a b)
+reads   local y=(a $(ls))
 reads   readonly -a x
 reads   readonly x=$(ls)
 reaches mapfile -C eval -c 1 x < a.txt
