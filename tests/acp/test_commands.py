@@ -360,3 +360,85 @@ def test_commands_can_be_given_while_a_prompt_runs_elsewhere(one: Served) -> Non
     prompt = one.agent.start_prompt(busy, "slowly")
     assert "Prompts" in text_in(one.prompt(other, "/session"))
     assert one.agent.response(prompt)["result"] == {"stopReason": "end_turn"}
+
+
+def test_stored_notices_are_said_anew_in_the_language_of_the_session(one: Served) -> None:
+    session = one.new()
+    one.agent.call("session/set_mode", {"sessionId": session, "modeId": "plan"})
+    asked = one.agent.start_prompt(session, "hello")
+    request = one.agent.expect_request("session/request_permission")
+    assert request["params"]["toolCall"]["title"] == "Carry out this plan and leave plan mode?"
+    one.agent.refuse(request, -32603)
+    assert one.agent.response(asked)["result"] == {"stopReason": "end_turn"}
+    assert "[warning] Nobody was there to approve the plan." in text_in(one.agent.updates(session))
+    said(one, session, "/lang ru")
+    since = len(one.agent.messages)
+    one.agent.call("session/load", {"sessionId": session, "cwd": str(one.workspace), "mcpServers": []})
+    shown = text_in(one.agent.updates(session, since))
+    assert "[внимание] Подтвердить план было некому." in shown
+    assert "Nobody was there" not in shown
+    asked = one.agent.start_prompt(session, "hello")
+    request = one.agent.expect_request("session/request_permission")
+    assert request["params"]["toolCall"]["title"] == "Выполнить этот план и выйти из режима планирования?"
+    assert [found["name"] for found in request["params"]["options"]] == ["Отклонить", "Разрешить один раз"]
+    one.agent.decide(request, "deny")
+    one.agent.response(asked)
+
+
+def test_resume_is_refused_where_another_process_has_the_session(one: Served, tmp_path: Path) -> None:
+    folder = tmp_path / "apart"
+    folder.mkdir()
+    other = one.start()
+    try:
+        other.initialize()
+        theirs = other.new_session(folder)
+        other.prompt(theirs, "hello")
+        mine = one.new(folder)
+        assert said(one, mine, f"/sessions resume {theirs}").startswith("That did not work: ")
+        assert said(one, mine, f"/sessions delete {theirs}").startswith("That did not work: ")
+        one.prompt(mine, "still here")
+        assert one.heard() == "still here"
+    finally:
+        other.close()
+    assert "goes on with" in said(one, mine, f"/sessions resume {theirs}")
+
+
+def test_resume_keeps_the_settings_of_the_session_that_is_resumed(one: Served, tmp_path: Path) -> None:
+    folder = tmp_path / "apart"
+    folder.mkdir()
+    old = one.new(folder)
+    one.prompt(old, "hello")
+    for words in ("/lang zh", "/plan on", "/reasoning high"):
+        said(one, old, words)
+    one.agent.call("session/close", {"sessionId": old})
+    mine = one.new(folder)
+    since = len(one.agent.messages)
+    said(one, mine, f"/sessions resume {old}")
+    assert option(one, mine, "mode", since)["currentValue"] == "plan"
+    assert option(one, mine, "mode", since)["name"] == "模式"
+    assert option(one, mine, "effort", since)["currentValue"] == "high"
+    assert said(one, mine, "/plan").startswith("模式：**计划**")
+    one.agent.call("session/set_mode", {"sessionId": mine, "modeId": "normal"})
+    # Back to the session that the editor's id once was: it is stored under its own id.
+    assert said(one, mine, f"/sessions resume {mine}").startswith("This thread goes on with")
+    assert f"Id: `{mine}`" in said(one, mine, "/session")
+
+
+def test_secrets_are_not_remembered(tmp_path: Path) -> None:
+    secret = "sk-abcdefghijklmnop1234"
+    script = {"turns": [turn("keep", calls("remember", text=f"The key is {secret}"), says("Kept."))]}
+    with served(tmp_path, script) as other:
+        other.agent.initialize()
+        session = other.new()
+        other.prompt(session, "keep")
+        shown = said(other, session, "/memory")
+        assert "The key is" in shown
+        assert secret not in shown
+
+
+def test_a_secret_of_a_mistyped_command_is_not_kept(one: Served) -> None:
+    session = one.new()
+    assert "Did you mean `/mcp`?" in said(one, session, "/mpc secret set TOKEN hunter2222")
+    since = len(one.agent.messages)
+    one.agent.call("session/load", {"sessionId": session, "cwd": str(one.workspace), "mcpServers": []})
+    assert "hunter2222" not in text_in(one.agent.updates(session, since), "user_message_chunk")
