@@ -11,7 +11,7 @@ import pytest
 
 from acpagent import Client
 from tests.acp.evidence_cases import CASES, FILES, FIX, NONE, TEST, A, Case, edit, sh
-from tests.acp.mcp import plain
+from tests.acp.mcp import plain, settle
 from tests.acp.scripted_editor import ScriptedEditor
 from tests.acp.seen import calls, calls_in, says, turn
 from tests.acp.served import Served, served
@@ -155,9 +155,12 @@ def test_our_own_client_has_it_apart_from_what_was_said(tmp_path: Path) -> None:
 def test_by_a_server(tmp_path: Path) -> None:
     path = tmp_path / "workspace" / "m.txt"
     writes = calls("mcp__w__write", path=str(path), text="x\ny\n")
-    with served(tmp_path, {"turns": [turn("go", writes, says("Done."))]}, tool_approval="yolo") as one:
+    turns = [turn("go", writes, says("Done.")), turn("hello", says("Hello."), loop=True)]
+    with served(tmp_path, {"turns": turns}, tool_approval="yolo") as one:
         make_files(one)
-        (evidence,) = handoffs(one.prompt(one.new(mcpServers=[plain("w", "tools=write")]), "go"))
+        session = one.new(mcpServers=[plain("w", "tools=write")])
+        settle(one, session, ["mcp__w__write"])
+        (evidence,) = handoffs(one.prompt(session, "go"))
         assert list(map(file_in_short, evidence["changedFiles"])) == ["created m.txt +2-0"]
         assert evidence["changedFiles"][0]["source"] == "mcp"
         assert list(map(check_in_short, evidence["checks"])) == [NONE]

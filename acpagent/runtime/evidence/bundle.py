@@ -87,7 +87,7 @@ def _files(account: Account, ledger: Ledger, roots: Roots) -> dict[str, ChangedF
 
 
 def _saw(run: Ran, files: dict[str, ChangedFile], ledger: Ledger) -> bool:
-    return any(run.covers >= ledger.changed.get(path, 0) for path in files)
+    return any(run.covers >= ledger.changed_at(path) for path in files)
 
 
 def _totals(files: Sequence[ChangedFile]) -> DiffTotals:
@@ -95,7 +95,7 @@ def _totals(files: Sequence[ChangedFile]) -> DiffTotals:
         len(files),
         sum(file.added or 0 for file in files),
         sum(file.removed or 0 for file in files),
-        any(file.added is None for file in files),
+        len(files) > MOST_ROWS or any(file.added is None for file in files),
     )
 
 

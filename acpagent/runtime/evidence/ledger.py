@@ -139,9 +139,13 @@ class Ledger:
         """The checks that passed after the last change, or by the command line that made it."""
         return [passed for passed in self.passed if passed.at >= self.last_change]
 
+    def changed_at(self, path: str) -> int:
+        """When a file was changed last; of one that is not known by name, when anything was."""
+        return self.changed.get(path, self.last_change)
+
     def verified(self, path: str) -> bool:
         """Whether a changed file was checked as it is now; of one that is for readers, whether it was read."""
-        changed = self.changed.get(path, 0)
+        changed = self.changed_at(path)
         if any(passed.at >= changed for passed in self.passed):
             return True
         read = max(self._reviewed, self._looked.get(path, 0)) > changed

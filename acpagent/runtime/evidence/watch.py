@@ -18,6 +18,8 @@ from acpagent.runtime.evidence.bases import Base, Cache, Paths, Repository, Tree
 from acpagent.runtime.evidence.contents import Change, Changes
 from acpagent.runtime.evidence.git import Git
 
+# How many changed files are kept with a call; those beyond count as changed when the last of these was.
+MOST_ROWS = 500
 CHANGES, COMPLETE = "changes", "changes_complete"
 _HARMLESS = frozenset({"read", "plan", "question", "job", "end_job"})
 _SOURCES: Mapping[str, Source] = {"execute": "shell", "edit": "tool_edit"}
@@ -131,7 +133,7 @@ def _source(tool: Tool, proposal: Proposal) -> Source:
 
 def with_changes(result: ToolResult, changes: Changes) -> ToolResult:
     """The result with what the call changed among its facts, as they are stored."""
-    rows = [row(change) for change in changes.files]
+    rows = [row(change) for change in changes.files[:MOST_ROWS]]
     return replace(result, facts={**result.facts, CHANGES: rows, COMPLETE: changes.complete})
 
 

@@ -170,7 +170,10 @@ class TurnRunner:
         hooks.close(ended.end, ended.fault)
         self._tell_of_sources(speaker)
         closed = loop.close(ended, _seal(turn))
-        hand_off(self.keep, self.services.home, closed.usage, speaker, self.host.emit)
+        try:
+            hand_off(self.keep, self.services.home, closed.usage, speaker, self.host.emit)
+        except Exception as error:  # what was done is done, and the turn ends all the same
+            self.services.report("the evidence of a turn", error)
         self.keep.cost, self.keep.tokens = spending.cost, spending.tokens
         if not leaves_no_trace(closed.stop, ended.fault):
             self.keep.spoken, self.keep.hooks.unsaid = True, ""
@@ -197,7 +200,8 @@ class TurnRunner:
             return Meant(blocks)
         try:
             bytes_shown = self.keep.loadout.limits.output_bytes
-            return work_out(Use(scope, bytes_shown, lambda form: self.host.question(form, scope)))
+            use = Use(scope, bytes_shown, lambda form: self.host.question(form, scope), self.host.language)
+            return work_out(use)
         except CommandFault as fault:
             return Meant(said=str(fault))
 
