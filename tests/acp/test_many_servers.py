@@ -58,7 +58,8 @@ def work(one: Served, count: int) -> None:
 
 def test_twenty_sessions_with_three_servers_each(one: Served) -> None:
     one.agent.initialize()
-    work(one, SESSIONS)  # what is imported, and pools that fill, once
+    for _ in range(2):  # what is imported, and pools that fill, once
+        work(one, SESSIONS)
     pid = one.agent.process.pid
     before = memory(pid), threads(pid), descriptors(pid)
     work(one, SESSIONS)
@@ -67,4 +68,4 @@ def test_twenty_sessions_with_three_servers_each(one: Served) -> None:
     assert children(one.agent) == {}
     assert after[1] <= before[1] + 1
     assert after[2] <= before[2] + 2
-    assert after[0] <= before[0] + 6_000_000, (before, after)
+    assert after[0] <= before[0] + 6_000_000, (before, after)  # a tenth of a megabyte for each server that stayed
