@@ -49,7 +49,7 @@ def _session(methods: Methods, session_id: str) -> Session:
 
 
 def _reply(methods: Methods, request_id: Any, session: Session, render: Render) -> WireReply:
-    reply = WireReply(methods.connection, request_id, session.id, render)
+    reply = WireReply(methods.connection, request_id, session.host.address, render)
     methods.connection.in_work(request_id, lambda: session.withdraw(reply))
     return reply
 

@@ -65,7 +65,7 @@ class Renderer:
     ) -> None:
         self._compactions = compactions
         self._language = language
-        self._surfaces = surfaces.Surfaces(address, structured)
+        self._surfaces = surfaces.Surfaces(address, structured, language)
         self._shown: dict[str, Update] = {}
         self._mode: str | None = None
         self._table: dict[type[Any], Callable[[Any], Update]] = {

@@ -7,18 +7,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from acpagent.acp.v1.initialize import SURFACE, VENDOR
+from acpagent.core.catalogue import say
 from acpagent.core.events import Surface
 
 Update = dict[str, Any]
 
 _UPDATE = "_reasonix.io/extension_surface"
-_LEVELS = {"warn": "[warning] ", "error": "[error] "}
+# What plugins call how serious something is -> what acpagent does.
+_LEVELS = {"warn": "warning", "error": "error"}
 
 
 class Surfaces:
     """One per session. It remembers what each surface said last, so that a message is not said again."""
 
-    def __init__(self, address: Callable[[], str], structured: Callable[[], bool]) -> None:
+    def __init__(self, address: Callable[[], str], structured: Callable[[], bool], language: Callable[[], str]) -> None:
+        self._language = language
         self._address = address
         self._structured = structured
         self._said: dict[tuple[str, str], str] = {}
@@ -27,6 +30,9 @@ class Surfaces:
         if self._structured():
             return [self._update(event)]
         text = _TEXTS[event.kind](event.plugin, event.payload)
+        level = _LEVELS.get(event.payload.get("severity", ""), "info")
+        if text and event.kind in _GRADED:
+            text = say(f"level_{level}", {}, self._language()) + text
         key = (event.plugin, event.surface)
         if not text or (event.kind != "notification" and self._said.get(key) == text):
             return []
@@ -55,7 +61,7 @@ class Surfaces:
 
 def _status(plugin: str, payload: Mapping[str, Any]) -> str:
     parts = [payload["label"], payload.get("detail", "")]
-    return f"{_level(payload)}[{plugin}] {': '.join(filter(None, parts))}{_percent(payload)}"
+    return f"[{plugin}] {': '.join(filter(None, parts))}{_percent(payload)}"
 
 
 def _card(plugin: str, payload: Mapping[str, Any]) -> str:
@@ -67,7 +73,7 @@ def _card(plugin: str, payload: Mapping[str, Any]) -> str:
 
 
 def _notification(plugin: str, payload: Mapping[str, Any]) -> str:
-    return "\n\n".join(filter(None, [f"{_level(payload)}[{plugin}] {payload['title']}", payload.get("body", "")]))
+    return "\n\n".join(filter(None, [f"[{plugin}] {payload['title']}", payload.get("body", "")]))
 
 
 def _form(plugin: str, payload: Mapping[str, Any]) -> str:
@@ -75,14 +81,12 @@ def _form(plugin: str, payload: Mapping[str, Any]) -> str:
     return ""
 
 
-def _level(payload: Mapping[str, Any]) -> str:
-    return _LEVELS.get(payload.get("severity", ""), "")
-
-
 def _percent(payload: Mapping[str, Any]) -> str:
     return f" ({payload['progress']:.0%})" if "progress" in payload else ""
 
 
+# What begins with how serious it is.
+_GRADED = frozenset({"status", "notification"})
 _TEXTS: Mapping[str, Callable[[str, Mapping[str, Any]], str]] = {
     "status": _status,
     "card": _card,

@@ -442,4 +442,7 @@ The first letters of an id are enough.""",
     "skill_untrusted": "The project is not trusted, so what is there is not used yet: `/project-trust`.",
     "skill_not_found": "There is no skill `{name}`. There are: {known}.",
     "skill_name": "A skill's name has small letters, digits and single hyphens: `/skill new <name>`.",
+    # Actions of plugins.
+    "action_done": "{label}: done.",
+    "action_failed": "The plugin could not do that: {cause}",
 }

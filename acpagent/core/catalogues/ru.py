@@ -443,4 +443,7 @@ SENTENCES: dict[str, str] = {
     "risk_skipped_check": "проверка не засчитана",
     "risk_unknown_changed_files": "видно не всё, что было изменено",
     "risk_unverified_changes": "есть изменения, которых не видела ни одна проверка",
+    # Actions of plugins.
+    "action_done": "{label}: готово.",
+    "action_failed": "Плагин не смог это сделать: {cause}",
 }

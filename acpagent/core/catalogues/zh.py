@@ -429,4 +429,7 @@ SENTENCES: dict[str, str] = {
     "risk_skipped_check": "有检查不计入",
     "risk_unknown_changed_files": "未能看到所有更改",
     "risk_unverified_changes": "有未经任何检查的更改",
+    # Actions of plugins.
+    "action_done": "{label}：完成。",
+    "action_failed": "插件未能做到：{cause}",
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from acpagent.core.blocks import Block, Text
+from acpagent.core.catalogue import ENGLISH, say
 from acpagent.core.events import Command
 from acpagent.core.forms import Answer, Form
 from acpagent.core.scope import Cancelled, Scope
@@ -27,11 +28,13 @@ class CommandFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a command may use while it is worked out: `limit` bounds the bytes of what it brings."""
+    """What a command may use while it is worked out: `limit` bounds the bytes of what it brings, `language` is spoken
+    with the person."""
 
     scope: Scope
     limit: int
     question: Callable[[Form], Answer] | None = None
+    language: str = ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ def _of_skill(skill: Skill) -> ModelCommand:
     def work_out(words: str, use: Use) -> Meant:
         return Meant((Text(skills.invoked(skill, words)),))
 
-    return ModelCommand(Command(SKILL + skill.name, skill.description, skill.hint or "instructions"), work_out)
+    return ModelCommand(Command(SKILL + skill.name, skill.description, skill.hint or "..."), work_out)
 
 
 def _of_prompt(prompt: PromptCommand) -> ModelCommand:
@@ -121,15 +124,16 @@ def _of_prompt(prompt: PromptCommand) -> ModelCommand:
         except ServerFault as fault:
             raise CommandFault(str(fault)) from None
 
-    return ModelCommand(Command(prompt.name, prompt.description or f"Run {prompt.name}", prompt.hint), work_out)
+    return ModelCommand(Command(prompt.name, prompt.description or prompt.name, prompt.hint), work_out)
 
 
 def _of_action(action: Action, plugins: PluginHost) -> ModelCommand:
     def work_out(words: str, use: Use) -> Meant:
         try:
-            return Meant(said=plugins.run_action(action.command, words, use.scope) or f"{action.label}: done.")
+            done = say("action_done", {"label": action.label}, use.language)
+            return Meant(said=plugins.run_action(action.command, words, use.scope) or done)
         except (SidecarFault, LookupError) as fault:
-            raise CommandFault(f"The plugin could not do that: {fault}") from None
+            raise CommandFault(say("action_failed", {"cause": fault}, use.language)) from None
         except Cancelled:  # said to the person, like all that comes of it: the model never hears of it
             return Meant(said=f"{action.label}: cancelled.")
 
