@@ -419,7 +419,7 @@ def test_resume_keeps_the_settings_of_the_session_that_is_resumed(one: Served, t
     assert option(one, mine, "effort", since)["currentValue"] == "high"
     assert said(one, mine, "/plan").startswith("模式：**计划**")
     one.agent.call("session/set_mode", {"sessionId": mine, "modeId": "normal"})
-    # Back to the session that the editor's id once was: it is stored under its own id.
+    # Back, at once, to the session that the editor's id once was: it is stored under its own id.
     assert said(one, mine, f"/sessions resume {mine}").startswith("This thread goes on with")
     assert f"Id: `{mine}`" in said(one, mine, "/session")
 
@@ -442,3 +442,56 @@ def test_a_secret_of_a_mistyped_command_is_not_kept(one: Served) -> None:
     since = len(one.agent.messages)
     one.agent.call("session/load", {"sessionId": session, "cwd": str(one.workspace), "mcpServers": []})
     assert "hunter2222" not in text_in(one.agent.updates(session, since), "user_message_chunk")
+
+
+def test_an_id_that_stands_for_another_session_can_be_deleted_as_both(one: Served, tmp_path: Path) -> None:
+    folder = tmp_path / "apart"
+    folder.mkdir()
+    old = one.new(folder)
+    one.prompt(old, "hello")
+    one.agent.call("session/close", {"sessionId": old})
+    mine = one.new(folder)
+    one.prompt(mine, "mine")
+    said(one, mine, f"/sessions resume {old}")
+    assert "is deleted" in said(one, mine, f"/sessions delete {mine}")  # what was here before
+    assert mine not in said(one, mine, "/sessions")
+    one.prompt(mine, "still old")
+    assert "hello" in str(one.read())
+    one.agent.call("session/delete", {"sessionId": mine})  # what the thread stands for
+    listed_now = one.agent.call("session/list", {"cwd": str(folder)})["sessions"]
+    assert listed_now == []
+    assert is_closed(one, mine)
+
+
+def test_a_thread_can_go_back_and_forth(one: Served, tmp_path: Path) -> None:
+    folder = tmp_path / "apart"
+    folder.mkdir()
+    old = one.new(folder)
+    one.prompt(old, "hello")
+    one.agent.call("session/close", {"sessionId": old})
+    mine = one.new(folder)
+    one.prompt(mine, "mine")
+    for _ in range(3):
+        for target, words in ((old, "hello"), (mine, "mine")):
+            assert f"session `{target}`" in said(one, mine, f"/sessions resume {target}")
+            one.prompt(mine, "on")
+            assert words in str(one.read())
+
+
+def test_cancelling_while_another_session_is_opened_leaves_all_as_it_was(one: Served, tmp_path: Path) -> None:
+    folder = tmp_path / "apart"
+    folder.mkdir()
+    old = one.new(folder)
+    one.prompt(old, "hello")
+    one.agent.call("session/close", {"sessionId": old})
+    mine = one.new(folder)
+    for _ in range(10):
+        prompt = one.agent.make_request(
+            "session/prompt", {"sessionId": mine, "prompt": [{"type": "text", "text": f"/sessions resume {old}"}]}
+        )
+        one.agent.send(prompt, {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": mine}})
+        stop = one.agent.response(prompt["id"])["result"]["stopReason"]
+        shown = said(one, mine, "/session")
+        assert f"Id: `{old if stop == 'end_turn' else mine}`" in shown
+        if stop == "end_turn":
+            said(one, mine, f"/sessions resume {mine}")

@@ -38,11 +38,12 @@ class Neighbours:
         return rows
 
     def is_live(self, session_id: str) -> bool:
-        return self._registry.is_live(session_id)
+        session = self._registry.find(session_id)
+        return session is not None and session.is_open
 
     def close(self, session_id: str, scope: Scope) -> bool:
         session = self._registry.find(session_id)
-        if session is None:
+        if session is None or not session.is_open:
             return False
         answer = Awaited()
         session.close(answer)
@@ -55,7 +56,7 @@ class Neighbours:
         if session is not None and session.delete(answer):
             answer.wait(scope)
             return
-        while not self._registry.erase(session_id):  # opened meanwhile
+        while not self._registry.erase_stored(session_id):  # opened meanwhile
             session = self._registry.find(session_id)
             if session is not None and session.delete(answer):
                 answer.wait(scope)
@@ -63,6 +64,11 @@ class Neighbours:
 
     def continue_as(self, row: SessionRow, scope: Scope) -> None:
         """The past is shown within the prompt that asked for it, for clients that look for no updates after it."""
+        leaving = self._registry.find(row.id)
+        if leaving is not None:  # it is being closed
+            ended = Awaited()
+            leaving.close(ended)
+            ended.wait(scope)
         answer = Awaited()
         address = self._session.host.address
         self._registry.begin(row.id, Opening("load", row.cwd, row.directories, self._servers, answer), address)

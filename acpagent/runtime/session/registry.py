@@ -67,10 +67,6 @@ class Registry:
         found = self._find(session_id)
         return found[0] if found else None
 
-    def is_live(self, session_id: str) -> bool:
-        """Whether the session with this very id is open here."""
-        return self._find(session_id) is not None
-
     def bind(self, address: str, session_id: str) -> None:
         """From here on a client's id stands for this session."""
         with self._lock:
@@ -86,14 +82,23 @@ class Registry:
     def delete(self, session_id: str, reply: Reply) -> bool:
         """Delete a live session: its teardown erases it last. False if it is not live."""
         found = self._find(self._resolved(session_id))
-        return found is not None and found[0].delete(reply)
+        if found is None or not found[0].delete(reply):
+            return False
+        self.bind(session_id, session_id)
+        return True
 
     def erase(self, session_id: str) -> bool:
         """Delete a stored session; one that is unknown is fine (DEL-02). False, and nothing done, if it is live here.
 
         Raises `Held` while another process has it, `StoreFault`.
         """
-        session_id = self._resolved(session_id)
+        if not self.erase_stored(self._resolved(session_id)):
+            return False
+        self.bind(session_id, session_id)
+        return True
+
+    def erase_stored(self, session_id: str) -> bool:
+        """The same for the session with this very id."""
         with self._lock:
             if self._is_live(session_id):
                 return False
