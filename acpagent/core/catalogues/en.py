@@ -200,6 +200,7 @@ SENTENCES: dict[str, str] = {
     "rewind_changed_between": "something else changed it between two changes of acpagent",
     "rewind_lost_folder": "a whole folder was changed",
     "rewind_lost_large": "it was too large to be kept",
+    "rewind_lost_mode": "a command deleted it, and its permissions are not known",
     "rewind_lost_not_kept": "what it held is not kept, or no longer",
     "rewind_lost_special": "it is no regular file",
     "rewind_lost_unreadable": "it could not be read",

@@ -210,6 +210,7 @@ SENTENCES: dict[str, str] = {
     "rewind_changed_between": "между двумя изменениями acpagent его изменило что-то другое",
     "rewind_lost_folder": "изменялась целая папка",
     "rewind_lost_large": "он был слишком велик, чтобы его сохранить",
+    "rewind_lost_mode": "его удалила команда, и его права доступа неизвестны",
     "rewind_lost_not_kept": "его прежнее содержимое не сохранено или уже удалено",
     "rewind_lost_special": "это не обычный файл",
     "rewind_lost_unreadable": "его не удалось прочитать",

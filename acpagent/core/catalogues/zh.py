@@ -202,6 +202,7 @@ SENTENCES: dict[str, str] = {
     "rewind_changed_between": "在 acpagent 的两次更改之间被其他程序更改过",
     "rewind_lost_folder": "更改涉及整个文件夹",
     "rewind_lost_large": "文件太大，未能保存",
+    "rewind_lost_mode": "它被命令删除，其权限未知",
     "rewind_lost_not_kept": "原来的内容没有保存，或已不再保存",
     "rewind_lost_special": "它不是普通文件",
     "rewind_lost_unreadable": "无法读取",

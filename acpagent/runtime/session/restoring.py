@@ -165,16 +165,18 @@ def _make(change: _Change, folder: str) -> None:
 
 
 def _place(step: _Step) -> None:
+    moved = False
     if step.target.now.digest is not None:
         old = _beside(step.target.path)
         try:
             os.link(step.target.path, old, follow_symlinks=False)
         except OSError:  # not every file system has links; then the file is missing for a moment
             os.rename(step.target.path, old)
+            moved = True
         step.old = old
     if step.new is not None:
         os.replace(step.new, step.target.path)
-    else:
+    elif not moved:
         os.unlink(step.target.path)
     step.placed = True
 

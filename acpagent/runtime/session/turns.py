@@ -16,6 +16,7 @@ from acpagent.core.repositories import repository_of
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.core.toolcalls import ToolContext
 from acpagent.extensions.hookrun import Place
+from acpagent.runtime.evidence.contents import Changes
 from acpagent.runtime.session.handoff import hand_off
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.model_commands import CommandFault, Meant, Use
@@ -312,7 +313,7 @@ class TurnRunner:
             turn_id=turn_id,
             scope=turn.scope,
             host=self.host,
-            compactor=compactor(keep, turn_id, turn.scope, self.host, hooks, spending),
+            compactor=compactor(keep, turn_id, turn.scope, self.host, hooks, spending, self._notes),
             record=keep.record,
             provider=loadout.provider,
             prefix=(loadout.system, loadout.tool_list),
@@ -334,6 +335,11 @@ class TurnRunner:
             made = self._context(scope, live)
             return replace(made, report_goal=pursuit.report, connect=self._connect, turn_id=turn_id)
 
+        def changed(call_id: str, changes: Changes) -> None:
+            keep.witness.account.changed(call_id, changes)
+            for entry in keeping.by_commands(turn_id, changes, keep.contents.put):
+                keep.record(entry)
+
         return Desk(
             turn_id=turn_id,
             scope=scope,
@@ -348,7 +354,7 @@ class TurnRunner:
             allow_everything=lambda: self.set_controls({"tool_approval": "yolo"}),
             check_store=keep.journal.check,
             watch=keep.witness.watch,
-            changed=keep.witness.account.changed,
+            changed=changed,
             keep_files=lambda proposal: keeping.before(turn_id, proposal, keep.contents.put),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from acpagent.core.events import PlanChanged
@@ -19,8 +20,16 @@ from acpagent.runtime.turn.spending import Spending
 from acpagent.store.database import Store
 
 
-def compactor(keep: Keep, turn_id: str, scope: Scope, host: Host, hooks: TurnHooks, spending: Spending) -> Compactor:
-    """What summarises the conversation in one turn."""
+def compactor(
+    keep: Keep,
+    turn_id: str,
+    scope: Scope,
+    host: Host,
+    hooks: TurnHooks,
+    spending: Spending,
+    notes: Callable[[], str] = str,
+) -> Compactor:
+    """What summarises the conversation in one turn. `notes` are those of earlier sessions."""
     loadout = keep.loadout
     return Compactor(
         turn_id=turn_id,
@@ -33,13 +42,13 @@ def compactor(keep: Keep, turn_id: str, scope: Scope, host: Host, hooks: TurnHoo
         emit=host.emit,
         hooks=hooks,
         automatic=lambda: keep.controls[AUTO_COMPACT] == "on",
-        again=lambda: _again(keep),
+        again=lambda: _again(keep, notes()),
     )
 
 
-def _again(keep: Keep) -> tuple[str, ...]:
+def _again(keep: Keep, notes: str) -> tuple[str, ...]:
     """What the model is told once in a session, or once in a mode."""
-    return preface(keep.row.cwd), keep.loadout.context, _marker(keep)
+    return preface(keep.row.cwd), notes, keep.loadout.context, _marker(keep)
 
 
 def _marker(keep: Keep) -> str:

@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 from acpagent.core import files
 from acpagent.core.history import FileKept
 from acpagent.core.toolcalls import Proposal
+from acpagent.runtime.evidence.contents import Change, Changes
 
 MOST_BYTES = 8 * 1024 * 1024  # of one file
 # Why it is not known what a file held: codes of the catalogue, behind `rewind_lost_`.
 FOLDER, SPECIAL, LARGE, UNREADABLE, NOT_KEPT = "folder", "special", "large", "unreadable", "not_kept"
+MODE = "mode"  # a command deleted it, and nobody knows its permissions
+# Changes that are known beforehand are kept by `before`.
+_BY_COMMANDS = frozenset({"shell", "mcp", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,24 @@ def before(turn_id: str, proposal: Proposal, put: Callable[[bytes], str]) -> Kep
             is_folder = effect.below and os.path.isdir(effect.path)
             taken.before[effect.path] = Held("", lost=FOLDER) if is_folder else look(effect.path)
     return taken
+
+
+def by_commands(turn_id: str, changes: Changes, put: Callable[[bytes], str]) -> Iterable[FileKept]:
+    """The files that were found changed by a call which did not say so, as far as it is known what they held."""
+    for change in changes.files:
+        if change.source in _BY_COMMANDS:
+            now = look(change.path)
+            yield kept(turn_id, change.path, _held(change, now), now, put)
+
+
+def _held(change: Change, now: Held) -> Held:
+    if change.before is None:
+        return Held()
+    if change.before.data is None:
+        return Held("", lost=LARGE)
+    if now.mode is None:
+        return Held(change.before.mark, lost=MODE)
+    return Held(change.before.mark, now.mode, change.before.data)
 
 
 def kept(turn_id: str, path: str, held: Held, now: Held, put: Callable[[bytes], str]) -> FileKept:
