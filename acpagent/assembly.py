@@ -97,6 +97,7 @@ class Assembly:
             commands=CommandTable(),
             memory=self._memory,
             settings=self._shown,
+            hide=self._hide,
             defaults=defaults,
             report=report,
             observe=observe,

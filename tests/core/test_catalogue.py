@@ -18,7 +18,8 @@ UNSAID = re.compile(r"`[^`]*`|\{[^}]*\}|https?://\S+")
 OTHERS = [language for language in LANGUAGES if language != catalogue.ENGLISH]
 # Latin words that are the same in every language.
 NAMES = {
-    "acp", "acpagent", "agent", "all", "approve", "ask", "auth", "auto", "clear", "close", "config", "confirm",
+    "acp", "acpagent", "create", "export", "load",
+    "agent", "all", "approve", "ask", "auth", "auto", "clear", "close", "config", "confirm",
     "delete", "en", "files", "forget", "full", "git", "goal", "id", "list", "login", "logout", "mcp", "new", "off",
     "ok", "on", "plan", "promote", "reload", "repo", "restart", "resume", "revoke", "rm", "ru", "secret", "set",
     "show", "start", "status", "stop", "toggle", "token", "tokens", "unset", "yaml", "yolo", "zh",

@@ -447,4 +447,25 @@ SENTENCES: dict[str, str] = {
     # Actions of plugins.
     "action_done": "{label}: готово.",
     "action_failed": "Плагин не смог это сделать: {cause}",
+    # /capsule
+    "command_capsule": "Записать в файл то, что знает эта сессия, или начать с такого файла",
+    "command_capsule_usage": "list | create <цель> | show <id> | export <id> <путь> | load <id или путь>",
+    "capsule_unknown": "Команды `/capsule {verb}` нет.",
+    "capsule_head": "**Капсулы**",
+    "capsule_none": "нет",
+    "capsule_more": "и более старые: {count}",
+    "capsule_needs_objective": "Напишите, для чего она: `/capsule create <цель>`.",
+    "capsule_created": "Капсула `{id}` сохранена. Посмотреть: `/capsule show {id}`, записать в файл: `/capsule export {id} "
+    "<путь>`. Прочитайте её, прежде чем передавать другим.",
+    "capsule_shown": "Записана: {at}; изъято фрагментов: {count}",
+    "capsule_needs_id": "Укажите одну капсулу: `/capsule {verb} <id>`; список: `/capsule list`.",
+    "capsule_not_found": "Капсулы `{id}` нет; список: `/capsule list`.",
+    "capsule_export_how": "Укажите капсулу и файл: `/capsule export <id> <путь>`.",
+    "capsule_load_how": "Укажите капсулу или файл: `/capsule load <id или путь>`.",
+    "capsule_ending": "Имя файла должно оканчиваться на `.capsule.md`.",
+    "capsule_there": "`{path}` уже есть; существующие файлы не перезаписываются.",
+    "capsule_exported": "Записан `{path}`.",
+    "capsule_too_large": "Это не капсула: больше одного мебибайта или не обычный файл.",
+    "capsule_invalid": "Это не капсула, которую acpagent может прочитать.",
+    "capsule_corrupted": "Капсула изменена после записи; она не используется.",
 }

@@ -11,6 +11,7 @@ from acpagent.core.events import Command
 from acpagent.core.faults import Fault
 from acpagent.runtime.commands import (
     budget,
+    capsule,
     compact,
     config,
     lang,
@@ -68,6 +69,7 @@ class CommandTable:
             LocalCommand("rewind", rewind.answer),
             LocalCommand("session", session.answer),
             LocalCommand("sessions", sessions.answer),
+            LocalCommand("capsule", capsule.answer),
             LocalCommand("memory", memory.answer),
             LocalCommand("auto-compact", compact.answer_auto),
             LocalCommand("budget", budget.answer),
@@ -93,6 +95,8 @@ class CommandTable:
         and so does a path (CMD-06)."""
         name, words = _read(blocks)
         command = self._commands.get(name)
+        if name == "capsule" and words.partition(" ")[0].lower() in capsule.LOADS:
+            return None  # that makes a prompt
         if command is not None:
             return lambda desk: _answer(command, words, desk)
         if claimed or not name:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from acpagent.core import capsule
 from acpagent.core.blocks import Block, Text
+from acpagent.core.capsule import CapsuleFault
 from acpagent.core.catalogue import ENGLISH, say
 from acpagent.core.events import Command
 from acpagent.core.forms import Answer, Form
@@ -17,9 +20,11 @@ from acpagent.extensions.skills import Skill
 from acpagent.extensions.speech import SidecarFault
 from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.prompts import PromptCommand
+from acpagent.runtime.session import capsules
 from acpagent.runtime.session.equipment import Kit
 
 SKILL = "skill:"
+CAPSULE = "capsule"
 
 
 class CommandFault(Exception):
@@ -29,12 +34,14 @@ class CommandFault(Exception):
 @dataclass(frozen=True, slots=True)
 class Use:
     """What a command may use while it is worked out: `limit` bounds the bytes of what it brings, `language` is spoken
-    with the person."""
+    with the person. `home` is acpagent's folder, `cwd` the session's."""
 
     scope: Scope
     limit: int
     question: Callable[[Form], Answer] | None = None
     language: str = ENGLISH
+    home: str = ""
+    cwd: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +61,34 @@ class ModelCommand:
     work_out: Callable[[str, Use], Meant]
 
 
+def _load_capsule(words: str, use: Use) -> Meant:
+    """What a capsule says, as context of the person's prompt."""
+    try:
+        named = shlex.split(words)[1:]
+        found = capsules.named(" ".join(named), use.home, use.cwd)
+    except CapsuleFault as fault:
+        raise CommandFault(say(fault.code, {}, use.language)) from None
+    except ValueError:
+        raise CommandFault(say("command_quotes", {}, use.language)) from None
+    except OSError as error:
+        raise CommandFault(say("command_failed", {"cause": error.strerror or error}, use.language)) from None
+    return Meant((Text(capsule.prompt(found)),))
+
+
+_LOAD_CAPSULE = ModelCommand(Command(CAPSULE, ""), _load_capsule)
+
+
 class ModelCommands:
     """The commands of a loadout by name; of two with one name the first counts. Frozen once made."""
 
     def __init__(self, commands: Iterable[ModelCommand] = ()) -> None:
-        self._commands: dict[str, ModelCommand] = {}
+        self._commands: dict[str, ModelCommand] = {CAPSULE: _LOAD_CAPSULE}
         for command in commands:
             self._commands.setdefault(command.listed.name, command)
 
     def listed(self) -> tuple[Command, ...]:
-        return tuple(self._commands[name].listed for name in sorted(self._commands))
+        """Those of extensions: ours is listed with the commands that need no model."""
+        return tuple(self._commands[name].listed for name in sorted(self._commands) if name != CAPSULE)
 
     def find(self, blocks: Sequence[Block]) -> Callable[[Use], Meant] | None:
         """What works a prompt out that begins with one of the commands (CMD-04); its other blocks stay."""

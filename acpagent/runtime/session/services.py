@@ -102,7 +102,8 @@ class CommandDesk:
     mode or approval, from the next judgement on. `commands` are those that extensions bring. `reload` has the session
     find and read everything anew once the command is done; `tell` says something before that. `approvals` is where it
     is kept which projects are trusted. `requested` are the controls as they will be; `configure` asks for another value
-    of an axis, which a rebuild behind the prompt brings (raises `Fault`). `settings` are in force with a model."""
+    of an axis, which a rebuild behind the prompt brings (raises `Fault`). `settings` are in force with a model.
+    `knowledge` is what the session knows, as a briefing and in lists; `hide` takes secrets out of a text."""
 
     session_id: str
     gate: SessionGate
@@ -124,6 +125,8 @@ class CommandDesk:
     settings: Callable[[str], Shown]
     memory: Memory
     upkeep: Upkeep
+    knowledge: Callable[[], tuple[str, Mapping[str, object]]]
+    hide: Callable[[str], str]
 
     @property
     def language(self) -> str:
@@ -163,12 +166,13 @@ class Credentials:
 
 @dataclass(slots=True)
 class Services:
-    """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `find` looks for what
-    extends a session in a folder, beside the servers that its client named; it may raise `Fault`. `offer` says what the
-    axes can be set to. `memory` are the notes of repositories, `settings` those in force with a model. `defaults` are
-    the axes and controls of a new session. `report` notes an unexpected failure, `observe` sees every event of a
-    session's machine. `hidden_env` names variables that no command may see. `refresh` reads the configuration again if
-    it has changed, and raises `Fault` where it cannot be used."""
+    """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `find` looks for
+    what extends a session in a folder, beside the servers that its client named; it may raise `Fault`. `offer` says
+    what the axes can be set to. `memory` are the notes of repositories, `settings` those in force with a model, and
+    `hide` takes secrets out of a text. `defaults` are the axes and controls of a new session. `report` notes an
+    unexpected failure, `observe` sees every event of a session's machine. `hidden_env` names variables that no
+    command may see. `refresh` reads the configuration again if it has changed, and raises `Fault` where it cannot
+    be used."""
 
     store: Store
     leases: Leases
@@ -181,6 +185,7 @@ class Services:
     commands: LocalCommands
     memory: Memory
     settings: Callable[[str], Shown]
+    hide: Callable[[str], str]
     defaults: Mapping[str, str]
     report: Callable[[str, BaseException], None]
     observe: Observer | None = None

@@ -17,6 +17,7 @@ from acpagent.core.scope import Cancelled, Scope
 from acpagent.core.toolcalls import ToolContext
 from acpagent.extensions.hookrun import Place
 from acpagent.runtime.evidence.contents import Changes
+from acpagent.runtime.session import capsules
 from acpagent.runtime.session.handoff import hand_off
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.model_commands import CommandFault, Meant, Use
@@ -128,6 +129,8 @@ class TurnRunner:
             neighbours=self.neighbours,
             stats=self._stats,
             settings=services.settings,
+            knowledge=lambda: capsules.knowledge(keep.conversation.pieces(), keep.work, keep.controls["mode"]),
+            hide=services.hide,
             memory=services.memory,
             upkeep=SessionUpkeep(services.store, keep, self.host, turn_id, turn.scope, hooks),
         )
@@ -201,7 +204,14 @@ class TurnRunner:
             return Meant(blocks)
         try:
             bytes_shown = self.keep.loadout.limits.output_bytes
-            use = Use(scope, bytes_shown, lambda form: self.host.question(form, scope), self.host.language)
+            use = Use(
+                scope,
+                bytes_shown,
+                lambda form: self.host.question(form, scope),
+                self.host.language,
+                self.services.home,
+                self.keep.row.cwd,
+            )
             return work_out(use)
         except CommandFault as fault:
             return Meant(said=str(fault))
