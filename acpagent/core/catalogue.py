@@ -38,4 +38,6 @@ def _sentence(code: str, language: str) -> str:
 
 
 def _said(value: Any, language: str) -> Any:
-    return ", ".join(_sentence(code, language) for code in value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return _sentence("between", language).join(_sentence(code, language) for code in value)

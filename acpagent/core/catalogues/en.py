@@ -54,6 +54,8 @@ SENTENCES: dict[str, str] = {
     "source_connected": "From your next prompt on there are more tools ({source}): {tools}.",
     "steer_refused": "A hook refused this guidance, and the model has not read it: {reason} (you said: {text})",
     "steer_unused": "This guidance came too late for the turn and was not used: {text}",
+    # Between the parts of a list.
+    "between": ", ",
     # How a notice begins.
     "level_info": "",
     "level_warning": "[warning] ",

@@ -55,6 +55,8 @@ SENTENCES: dict[str, str] = {
     "source_connected": "Со следующего запроса появятся ещё инструменты ({source}): {tools}.",
     "steer_refused": "Хук отклонил это указание, модель его не прочитала: {reason} (вы написали: {text})",
     "steer_unused": "Это указание пришло слишком поздно и не было учтено: {text}",
+    # Between the parts of a list.
+    "between": ", ",
     # How a notice begins.
     "level_info": "",
     "level_warning": "[внимание] ",

@@ -52,6 +52,8 @@ SENTENCES: dict[str, str] = {
     "source_connected": "从您的下一条提示起有更多工具可用（{source}）：{tools}。",
     "steer_refused": "钩子拒绝了此指引，模型没有读到它：{reason}（您写的是：{text}）",
     "steer_unused": "此指引来得太晚，未被采用：{text}",
+    # Between the parts of a list.
+    "between": "、",
     # How a notice begins.
     "level_info": "",
     "level_warning": "[警告] ",
