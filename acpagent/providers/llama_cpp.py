@@ -52,8 +52,9 @@ class LlamaCpp(OverHttp):
         return text
 
     def spell_tools(self, tools: Sequence[ToolSpec]) -> str:
-        """What the model is told of them, and the form that holds it to them."""
-        self._constrained = bool(tools)
+        """What the model is told of them, and the form that holds it to them. A request without tools beside others,
+        such as for a summary, is read all the same: its answer just has no form."""
+        self._constrained = self._constrained or bool(tools)
         return dump([llama_prompt.describe(tools), llama_prompt.schema(tools)]) if tools else ""
 
     def spell(self, message: Message) -> list[str]:

@@ -18,8 +18,8 @@ from tests.conftest import Home, StartAgent
 from tests.model_server import ModelServer
 
 Serve = Callable[..., ModelServer]
-# The whole number of turns takes a minute; what is looked for shows with fewer.
-TURNS = int(os.environ.get("ACPAGENT_LONG_TURNS", "120"))
+# Fewer show the same, where time is short.
+TURNS = int(os.environ.get("ACPAGENT_LONG_TURNS", "400"))
 SHOWS = {"session": {"compaction": {}}}
 
 

@@ -69,6 +69,7 @@ class Compactor:
     automatic: Callable[[], bool]
     again: Callable[[], tuple[str, ...]]
     _recovered: bool = False
+    _refused: bool = False
     _asked: int = 0
 
     @property
@@ -91,7 +92,7 @@ class Compactor:
             return
         used, room = self.used(), self.room
         soft = min(self.thresholds.at * window, room)
-        if used >= room or (self.automatic() and used >= soft):
+        if used >= room or (self.automatic() and used >= soft and not self._refused):
             self.compact("threshold", least=0.0 if used >= room else _LEAST)
         self._asked = self._letters()
 
@@ -119,6 +120,7 @@ class Compactor:
             return None
         refusal = self.hooks.before_compaction("manual" if trigger == "person" else "auto", instructions)
         if refusal is not None and trigger != "overflow":
+            self._refused = True  # a hook is not asked again before it must be
             return None
         compaction_id = new_id("compaction")
         self.emit(CompactionChanged(compaction_id, "in_progress", trigger))
