@@ -147,7 +147,7 @@ def test_rules_about_files_hold_for_commands(person: Any, approval: str) -> None
 def test_with_a_deny_rule_yolo_asks_for_what_may_be_hidden(person: Any) -> None:
     one = person(tool_approval="yolo", permissions={"deny": ["Bash(rm -rf:*)"]})
     assert "forbids it" in one.sees("rm plain").text
-    one.sees("rm in quotes", "deny")
+    assert "forbids it" in one.sees("rm in quotes").text
     for name in ("make", "make and write", "look around"):
         one.sees(name)
     for name in ("make somewhere", "broken"):

@@ -359,6 +359,20 @@ def test_PERM_13_a_symbolic_link_does_not_lead_out_unasked(stage: Stage, here: P
     assert not (here.parent / "outside/new.txt").exists()
 
 
+def test_PERM_13_a_yes_speaks_of_what_was_asked_alone(stage: Stage, here: Path) -> None:
+    session = stage.new(here)
+    prompt = [{"type": "text", "text": "count"}]
+    id = stage.agent.request("session/prompt", {"sessionId": session, "prompt": prompt})
+    question = stage.agent.expect_request("session/request_permission")
+    (here / "count.txt").symlink_to(here.parent / "outside/secret.txt")
+    stage.agent.decide(question, "once")
+    assert stage.agent.response(id)["result"]["stopReason"] == "end_turn"
+    assert (here.parent / "outside/secret.txt").read_text() == "secret\n"
+    (here / "count.txt").unlink()
+    ask(stage.agent, session, "count", "once")
+    assert counted(here) == 1
+
+
 def test_PERM_13_an_additional_directory_is_inside(stage: Stage, here: Path) -> None:
     session = stage.new(here, additionalDirectories=[str(here.parent / "outside")])
     ask(stage.agent, session, "look outside")

@@ -112,6 +112,16 @@ class Permitting:
         self._remember(choice, verdict.rule)
         return None
 
+    def overtaken(self, call: ToolCall, subject: str, before: Verdict, after: Verdict) -> ToolResult | None:
+        """Whether a yes still speaks of the call: a question may be open for minutes, in which links, rules and files
+        change. What the mode refuses is looked at right before the call acts."""
+        if after.action == "allow" or after.barred:
+            return None
+        if after.action == "ask" and before.action == "ask" and before.reason == after.reason:
+            return None
+        self._keep(call, subject, "refused", after)
+        return ToolResult(f"Not run: while the question was open, it became another ({after.reason}).", failed=True)
+
     def _remember(self, choice: Choice, rule: str) -> None:
         if choice == "session":
             self.gate.grant_session(rule)

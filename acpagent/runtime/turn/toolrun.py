@@ -260,7 +260,12 @@ class ToolRunner:
         if reason is not None:
             return self._permitting.stopped(running.call, subject, reason)
         running.asked = True
-        return self._permitting.ask(running.call, subject, verdict, running.context.roots.cwd)
+        before = self._desk.gate.judge(running.made.name, running.proposal)
+        refusal = self._permitting.ask(running.call, subject, verdict, running.context.roots.cwd)
+        if refusal is not None:
+            return refusal
+        after = self._desk.gate.judge(running.made.name, running.proposal)
+        return self._permitting.overtaken(running.call, subject, before, after)
 
     def _unhindered(self, running: Running) -> bool:
         """Ask the hooks about a call that is allowed: they can refuse it, or have the person asked."""
