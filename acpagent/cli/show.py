@@ -192,7 +192,10 @@ class TurnView:
 
     def _tool(self, update: ToolUpdate) -> None:
         call = self.calls.setdefault(update.id, Call(update.id))
+        shown = call.status in _FINAL and update.status is None
         call.learn(update)
+        if shown:
+            return  # what is told of a call that is over is for programs
         if call.kind == "think" and call.status != "failed":
             return  # what it brings is the plan, which is shown by itself
         if call.status in _FINAL:

@@ -155,6 +155,12 @@ def test_off_a_terminal_a_call_is_told_when_it_ends() -> None:
     assert told == "✓ Run: x\n  │ one\n  │ two\n"
 
 
+def test_a_call_that_is_over_is_told_once() -> None:
+    over = [call(title="Run", kind="execute", status="pending"), update(title="Run", status="failed")]
+    end = {"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": {}}
+    assert shown(*over, end) == shown(*over)
+
+
 def test_long_output_shows_its_end() -> None:
     lines = "\n".join(str(number) for number in range(100))
     content = [{"type": "content", "content": {"type": "text", "text": lines}}]
