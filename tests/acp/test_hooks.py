@@ -441,7 +441,7 @@ def test_big_output_is_bounded_and_big_input_fits(tmp_path: Path) -> None:
     big = "yes words | head -c 30000000"
     script = {"turns": [turn("#go", calls("write_file", path="a.txt", content="x" * 3_000_000), says("Done."))]}
     hooks = {"UserPromptSubmit": hook(big), "PreToolUse": hook("wc -c >> LOG"), "PostToolUse": hook("true")}
-    with hooked(tmp_path, hooks, script) as it:
+    with hooked(tmp_path, hooks, script, model={"context_window": 8_000_000}) as it:
         updates = it.one.prompt(it.new(), "#go")
         assert call_in(updates).status == "completed"
         assert int(it.lines()[0]) > 6_000_000

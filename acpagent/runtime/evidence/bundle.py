@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from acpagent.core import bounds
+from acpagent.core.blocks import Text
 from acpagent.core.events import Usage
 from acpagent.core.evidence import (
     Approval,
@@ -134,8 +135,13 @@ def _command(entry: CallSettled, kind: str | None) -> RanCommand:
         duration_ms=facts.get("duration_ms"),
         verification_kind=kind,
         output_digest="sha256:" + hashlib.sha256(entry.text.encode("utf-8", "surrogatepass")).hexdigest(),
-        output_preview=bounds.one_line(entry.text, PREVIEW_CHARACTERS),
+        output_preview=bounds.one_line(_shown(entry), PREVIEW_CHARACTERS),
     )
+
+
+def _shown(entry: CallSettled) -> str:
+    """What the person saw of a call; what hooks add to it is for the model alone."""
+    return "\n".join(item.text for item in entry.call.content if isinstance(item, Text)) or entry.text
 
 
 def _line(call: ToolCall) -> str | None:
