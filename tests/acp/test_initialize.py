@@ -237,7 +237,7 @@ def test_INIT_16_INIT_17_INIT_18_the_answer_as_the_schema_wants_it(stage: Stage)
     """That it holds nothing else is checked for every line of every test."""
     result = initialize(stage)
     capabilities = result["agentCapabilities"]
-    assert capabilities["mcpCapabilities"] == {"http": False, "sse": False}
+    assert capabilities["mcpCapabilities"] == {"http": True, "sse": False}
     assert capabilities["auth"] == {"logout": {}}
     assert all(marker == {} for marker in capabilities["sessionCapabilities"].values())
     ids = [method["id"] for method in result["authMethods"]]

@@ -123,6 +123,7 @@ def test_a_client_with_permission_requests_only(client: Client) -> None:
     client.choose(client.read(), "done")
     settled = client.update()
     assert (settled["toolCallId"], settled["status"]) == (call["toolCallId"], "completed")
+    assert client.update()["toolCallId"] == call["toolCallId"]  # that it has ended, for those who gather evidence
     text = client.update()["content"]["text"]
     assert "- word: rm" in text
     assert "- tools: ['bash']" in text

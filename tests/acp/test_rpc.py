@@ -120,7 +120,7 @@ def test_RPC_12_but_a_command_field_is_a_slash_command(stage: Stage) -> None:
         params = {"sessionId": session, "command": command, **prompt}
         assert stage.agent.call("session/prompt", params) == {"stopReason": "end_turn"}
     assert not (stage.workspace / "ran").exists()
-    assert text_in(stage.agent.updates(session)).count("Commands:") == 4
+    assert text_in(stage.agent.updates(session)).count("Name a file with `@path`") == 4
 
 
 @pytest.mark.parametrize(
@@ -341,6 +341,7 @@ def test_RPC_26_a_session_that_is_stored_but_not_open_is_unknown_too(stage: Stag
 
 def test_RPC_27_two_prompts_with_one_id(stage: Stage) -> None:
     one, first, second = stage.agent, stage.new(), stage.new()
+    one.expect_update(second, "available_commands_update")
     since = len(one.messages)
     params = [{"sessionId": first, "prompt": text("hold")}, {"sessionId": second, "prompt": text("hello")}]
     prompts = [{"jsonrpc": "2.0", "id": "twice", "method": "session/prompt", "params": one} for one in params]
