@@ -14,7 +14,7 @@ import pytest
 from acpagent.providers.script import Stall
 from tests.acp.held import locked_store
 from tests.acp.seen import calls, says, turn
-from tests.agent import Agent, Message, text_in, updates_in
+from tests.agent import Agent, Message, handoff, text_in, updates_in
 from tests.conftest import Home, StartAgent
 from tests.model_server import ModelServer, Raw, Request
 
@@ -150,7 +150,7 @@ def test_replay_shows_the_words_alone_where_they_were_said(agent: StartAgent, se
     one.call("session/close", {"sessionId": session})
     told = []
     for update in replayed(one, session, workspace):
-        if update["sessionUpdate"].endswith("message_chunk"):
+        if update["sessionUpdate"].endswith("message_chunk") and handoff(update) is None:
             told.append((update["sessionUpdate"].split("_")[0], update["content"]["text"]))
         elif update["sessionUpdate"] == "tool_call":
             told.append(("tool", update["status"]))
