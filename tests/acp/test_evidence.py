@@ -12,6 +12,7 @@ import pytest
 from acpagent import Client
 from tests.acp.evidence_cases import CASES, FILES, FIX, NONE, TEST, A, Case, edit, sh
 from tests.acp.mcp import plain, settle
+from tests.acp.plugging import ABLE, PROBE, plugged
 from tests.acp.scripted_editor import ScriptedEditor
 from tests.acp.seen import calls, calls_in, says, turn
 from tests.acp.served import Served, served
@@ -164,6 +165,22 @@ def test_by_a_server(tmp_path: Path) -> None:
         assert list(map(file_in_short, evidence["changedFiles"])) == ["created m.txt +2-0"]
         assert evidence["changedFiles"][0]["source"] == "mcp"
         assert list(map(check_in_short, evidence["checks"])) == [NONE]
+
+
+def test_by_a_plugin(tmp_path: Path) -> None:
+    path = tmp_path / "workspace" / "p.txt"
+    writes = f'    if message["method"] == "tool/call":\n        open({str(path)!r}, "w").write("x\\ny\\n")\n'
+    head = '    """The answer, and what is sent before it."""\n'
+    with plugged(tmp_path, tool_approval="yolo") as it:
+        package = it.package("probe")
+        (package / "program.py").write_text(PROBE.read_text().replace(head, head + writes))
+        started = {"command": "python3", "args": ["program.py", "probe"], "capabilities": ABLE}
+        it.manifest(package, "probe", runtime=started)
+        it.rule("probe")
+        it.install(package)
+        (evidence,) = handoffs(it.one.prompt(it.new(), "#change"))
+        assert list(map(file_in_short, evidence["changedFiles"])) == ["created p.txt +2-0"]
+        assert evidence["status"] == "unverified"
 
 
 def test_what_the_person_refused(tmp_path: Path) -> None:
