@@ -264,13 +264,14 @@ def test_rewinding_before_a_summary_brings_the_words_back(agent: StartAgent, ser
 
 def test_usage_follows_and_cost_stays(trial: Trial) -> None:
     trial.step(1, 2, 3)
-    trial.says("/rewind 2")
+    updates, _ = trial.one.prompt(trial.session, "/rewind 2")
+    (now,) = [update for update in updates if update["sessionUpdate"] == "usage_update"]
     before = [u["used"] for u in trial.one.updates(trial.session) if u["sessionUpdate"] == "usage_update"]
     trial.says("/budget")
     assert before
     replayed = [u for u in trial.load() if u["sessionUpdate"] == "usage_update"]
     assert len(replayed) == 1
-    assert replayed[0]["used"] < max(before)
+    assert replayed[0]["used"] == now["used"] < max(before)
 
 
 def test_open_todo_entries_and_goal_follow(agent: StartAgent, serve: Serve, workspace: Path) -> None:

@@ -109,8 +109,13 @@ def _event(entry: Entry) -> Iterator[Event]:
     elif isinstance(entry, Compacted):
         yield from compaction.events(entry)
     elif isinstance(entry, Rewound):
-        yield UsageChanged(entry.used, entry.size, entry.cost, entry.currency, True)
+        yield usage(entry)
     elif isinstance(entry, Told):
         yield Notice(entry.level, entry.code, dict(entry.params), entry.message_id)
     elif isinstance(entry, EvidenceSet):
         yield EvidenceReady(entry.bundle, entry.message_id, entry.seal)
+
+
+def usage(entry: Rewound) -> UsageChanged:
+    """How full the window is where a session was rewound to; what was spent stays spent (USE-03)."""
+    return UsageChanged(entry.used, entry.size, entry.cost, entry.currency, True)

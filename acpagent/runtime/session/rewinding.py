@@ -56,9 +56,9 @@ class Rewinder:
         self.keep.journal.commit()
         return list(_points(entries.read_timed(self.store, self.keep.row.id), self.turn_id))
 
-    def rewind(self, point: Point, with_files: bool) -> list[str]:
-        """Go back to before the turn that a point names; the files that were brought back. Raises `Fault`, and
-        `restoring.Blocked` where files cannot be brought back; then nothing has changed."""
+    def rewind(self, point: Point, with_files: bool) -> Rewound:
+        """Go back to before the turn that a point names. Raises `Fault`, and `restoring.Blocked` where files cannot be
+        brought back; then nothing has changed."""
         keep = self.keep
         keep.journal.commit()
         past = entries.read(self.store, keep.row.id)
@@ -69,7 +69,7 @@ class Rewinder:
             keep.journal.add(*restored, rewound)
             keep.begin_anew([*counted[:-1], *restored, rewound])
         keep.journal.commit()
-        return [entry.path for entry in restored]
+        return rewound
 
     def _restore(self, past: Sequence[Entry], point: Point) -> list[FileKept]:
         """What was left before is brought back as well: the files stand as all of it made them."""

@@ -12,6 +12,7 @@ from acpagent.core.scope import Scope
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.loadout import AUTO_COMPACT
 from acpagent.runtime.session.opening import preface
+from acpagent.runtime.session.replay import usage
 from acpagent.runtime.session.rewinding import Point, Rewinder
 from acpagent.runtime.turn import mode, words
 from acpagent.runtime.turn.compaction import Compactor, Memory
@@ -101,9 +102,10 @@ class SessionUpkeep:
         return self._rewinder().points()
 
     def rewind(self, point: Point, with_files: bool) -> list[str]:
-        restored = self._rewinder().rewind(point, with_files)
+        done = self._rewinder().rewind(point, with_files)
         self.host.emit(PlanChanged(self.keep.work.todo))
-        return restored
+        self.host.emit(usage(done))
+        return list(done.files)
 
     def budget(self) -> Budget:
         keep, provider = self.keep, self.keep.loadout.provider
