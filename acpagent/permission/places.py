@@ -17,7 +17,7 @@ _HARMLESS = re.compile(r"/dev/(null|zero|full|urandom|random|stdin|stdout|stderr
 _WRITABLE = re.compile(r"/dev/(null|stdout|stderr|fd/[012])")
 _NETWORK = re.compile(r"/dev/(tcp|udp)(/|\Z)")
 _SEPARATORS = re.compile(r"[:=,;@'\"()\[\]{}<>|&\s]+")
-_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?([A-Za-z0-9._-]+)")
+_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,31}://(?:[^/@\s]*@)?([A-Za-z0-9._-]+)")
 _REMOTE = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+|\w+@[\w.-]+):(?!\d+\Z)[^\s]*")
 _SHORT_VALUE = re.compile(r"-[A-Za-z]")
 _ABOVE = (os.curdir, os.pardir)  # `.*` finds these, too, in some versions of bash

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
@@ -110,6 +111,14 @@ def test_each_command_and_each_written_file_is_a_step(roots):
 def test_hosts_are_named(roots):
     assert worst("curl https://Example.org/x", roots).hosts == ("example.org",)
     assert worst("git clone git@example.org:x/y", roots).hosts == ("example.org",)
+
+
+@pytest.mark.parametrize("piece", ["a", "a.", "a@", "-", "/a", "a://", "a=", "a,"])
+def test_long_words_are_read_in_time(piece, roots):
+    word = piece * (90_000 // len(piece))
+    began = time.monotonic()
+    assert len(steps(f"echo {word}; frobnicate {word}", roots)) == 2
+    assert time.monotonic() - began < 5  # far more than it takes, and less than every letter with every other would
 
 
 def test_another_shell_is_a_doubt(roots):
