@@ -86,9 +86,9 @@ def test_a_program_that_fails_while_a_prompt_waits(tmp_path: Path, how: str) -> 
         it.probe(timeout=1)
         it.rule(input_receive=how)
         session = it.new()
-        assert text_in(it.one.prompt(session, "hello")).endswith("Hello.")
+        assert "Hello." in text_in(it.one.prompt(session, "hello"))
         await_notice(it.agent, session, "is not running: it ended" if how == "crash" else "was not asked")
-        assert text_in(it.one.prompt(session, "hello")).endswith("Hello.")
+        assert "Hello." in text_in(it.one.prompt(session, "hello"))
         assert len(it.notices(session)) == 1
 
 
@@ -199,11 +199,11 @@ def test_a_program_that_fails_in_a_call(tmp_path: Path, how: str) -> None:
         it.probe()
         it.rule(tool__call=how)
         session = it.new()
-        assert text_in(it.one.prompt(session, "#look")).endswith("Looked.")
+        assert "Looked." in text_in(it.one.prompt(session, "#look"))
         (said,) = it.results()
         assert said.startswith("The plugin probe could not do it: ")
         assert ("exit code 3" if how == "crash" else "within 1 s") in said
-        assert text_in(it.one.prompt(session, "#read")).endswith("Read.")
+        assert "Read." in text_in(it.one.prompt(session, "#read"))
 
 
 def test_a_call_that_is_cancelled_is_taken_back(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.acp.mcp import children
+from tests.acp.mcp import children, settle
 from tests.acp.mcp import notice as await_notice
 from tests.acp.plugging import (
     SUBMIT,
@@ -328,7 +328,7 @@ def test_what_a_package_contributes_works(tmp_path: Path) -> None:
             assert heard in it.one.read()[-1]["content"]
         it.one.prompt(session, "#show")
         assert (it.written("hooked.txt") or (it.home.path / "plugins/kit/hooked.txt").read_text()) == "hooked\n"
-        assert any(tool["function"]["name"].startswith("mcp__plain__") for tool in it.one.last.body["tools"])
+        settle(it.one, session, {"mcp__plain__pid"})
 
 
 def write(path: Path, text: str) -> None:
@@ -433,7 +433,7 @@ def test_a_program_that_never_gets_going(tmp_path: Path) -> None:
         folder = it.probe()
         (folder / "program.py").write_text("raise SystemExit('out of paper')\n")
         session = it.new()
-        assert text_in(it.one.prompt(session, "hello")).endswith("Hello.")
+        assert "Hello." in text_in(it.one.prompt(session, "hello"))
         await_notice(it.agent, session, "probe is not running: it ended with exit code 1")
         it.one.prompt(session, "#look")
         assert "could not do it" in it.results()[-1]

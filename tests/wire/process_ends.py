@@ -49,6 +49,8 @@ class AgentEnd:
         self.agent = Agent(cwd=folder, env={**home.env, **HOSTILE})
         self.lines: list[bytes] = []
         self._free = [self.agent.new_session(workspace) for _ in range(SESSIONS)]
+        for session in self._free:  # the last that is told of a new one
+            self.agent.expect_update(session, "available_commands_update")
         self._busy: dict[Hashable, tuple[Any, str]] = {}  # a prompt's id and its session
         self._status: str | None = None  # of the call that was last heard of
         # As many lines came: what follows belongs to a test.
