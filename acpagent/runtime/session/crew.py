@@ -244,7 +244,7 @@ class SessionCrew:
         assert opening.scope is not None
         if keep.writer.stored:  # else there is no past yet
             find_row(self._services, self._session.id)
-            self._services.store.submit(sessions.set_directories(self._session.id, opening.directories))
+            self._services.store.apply(sessions.set_directories(self._session.id, opening.directories))
             if opening.kind == "load":
                 show(self._session.host, entries.read(self._services.store, self._session.id), opening.scope)
         keep.equipment.wait(kit, opening.scope)

@@ -77,7 +77,7 @@ class Opener:
             settings = {**services.defaults, **row.settings}
             loadout, lost = self._loadout(settings, kit)
             keep = self._keep(replace(row, settings=settings), loadout, settings, equipment, servers, stored=True)
-            services.store.submit(sessions.set_directories(row.id, opening.directories))
+            services.store.apply(sessions.set_directories(row.id, opening.directories))
             mended = replay.mend(past)
             keep.learn(counted := live(past))
             for entry in mended:
