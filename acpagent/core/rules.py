@@ -155,7 +155,11 @@ def _a_command(text: str, name: str) -> RuleError:
     """What is wrong with words that are not headed by a tool: most likely they are a command."""
     if name.startswith("mcp_"):
         return RuleError(text, "has a pattern for a name", "write mcp__SERVER__TOOL, each tool by its whole name")
-    return RuleError(text, f"is about the tool {name}, which there is not", f"did you mean Bash({text.strip()}:*)?")
+    return RuleError(
+        text,
+        f"is about the tool {name}, which there is not",
+        f"did you mean Bash({text.strip().removesuffix(_PREFIX)}:*)?",
+    )
 
 
 def _literal(text: str, name: str, tools: frozenset[str], meant: str) -> Rule:
@@ -216,6 +220,8 @@ def _check_path(rule: Rule) -> None:
     pattern = rule.pattern or ""
     if ".." in pattern.split("/"):
         raise RuleError(rule.text, "has .. in its pattern", "write an absolute path")
+    if re.match(r"~(?:[\w.-]+/|\Z)", pattern):
+        raise RuleError(rule.text, "names a home directory that is not looked up", "write an absolute path, or ~/")
     try:
         GitIgnoreSpec.from_lines([f"\\{pattern}" if pattern.startswith(("!", "#")) else pattern])
     except ValueError as fault:
