@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pytest
@@ -64,6 +65,8 @@ BEFORE: dict[str, list[Any]] = {
     "after a call": [*says("Now"), calls("write_file", path="whole.txt", content="x")],
 }
 PLACES = [*BEFORE, "after a round"]
+# A conversation that is too long is summarised and asked once more, if there is something to summarise.
+GOT_OVER = [("413", "after a round"), ("too long", "after a round")]
 
 
 def failing(fault: str, place: str) -> str:
@@ -131,8 +134,7 @@ def notices(updates: list[Message]) -> int:
     return text_in(updates).count("[warning] The model did not answer")
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(("fault", "place"), [pair for pair in product(FAULTS, PLACES) if pair not in GOT_OVER])
 def test_BB_16_a_fault_is_an_error_and_the_next_prompt_works(one: Served, fault: str, place: str) -> None:
     expected = FAULTS[fault]
     fresh = place in ("at first", "after a round")
@@ -150,6 +152,17 @@ def test_BB_16_a_fault_is_an_error_and_the_next_prompt_works(one: Served, fault:
     seen = [call.status for call in calls_in(updates)]
     assert seen == (["completed", "completed"] if place == "after a round" else [])
     assert list(one.workspace.iterdir()) == []
+    assert_usable(one, session)
+
+
+@pytest.mark.parametrize(("fault", "place"), GOT_OVER)
+def test_what_is_too_long_is_summarised_and_asked_once_more(one: Served, fault: str, place: str) -> None:
+    session, before = one.new(), len(one.server.requests)
+    prompt(one, session, failing(fault, place))
+    asked = one.server.requests[before:]
+    assert "tools" not in asked[2].body
+    assert sum("tools" not in request.body for request in asked) < 20  # the script goes on for a hundred calls
+    assert "<conversation-summary>" in json.dumps(asked[3].messages)
     assert_usable(one, session)
 
 

@@ -19,8 +19,10 @@ from acpagent.runtime.turn.summarise import Written, ask
 from acpagent.runtime.turn.workrecord import WorkRecord
 
 # Shares of the room for requests: what a summary may take, half of it for the model's words; what there must be to
-# summarise, or it is not worth a new beginning; and what a model is shown of it.
-_SUMMARY, _LEAST, _SHOWN = 0.16, 0.1, 0.7
+# summarise, or it is not worth a new beginning, and where nothing else fits any more; and what a model is shown of it.
+_SUMMARY, _LEAST, _LEAST_IN_NEED, _SHOWN = 0.16, 0.1, 0.05, 0.7
+# What half a summary may take of what it is of; so many letters it always may, and if the person asked for it.
+_OF_SUMMARISED, _ALWAYS, _ASKED_FOR = 0.3, 300, 2_000
 # Shares of what is left of it beside a summary: for what is kept, and for what stands last, should that not fit.
 _KEPT, _LAST = 0.6, 0.8
 _MOST_SUMMARY_TOKENS = 16_000
@@ -93,7 +95,7 @@ class Compactor:
         used, room = self.used(), self.room
         soft = min(self.thresholds.at * window, room)
         if used >= room or (self.automatic() and used >= soft and not self._refused):
-            self.compact("threshold", least=0.0 if used >= room else _LEAST)
+            self.compact("threshold", least=_LEAST_IN_NEED if used >= room else _LEAST)
         self._asked = self._letters()
 
     def note(self, tokens: int) -> None:
@@ -101,12 +103,13 @@ class Compactor:
         self.memory.meter.note(tokens, self._asked)
 
     def recover(self) -> bool:
-        """The model's server says that the conversation is too long for it: whether it is shorter now, once a turn.
-        Raises `Cancelled`."""
-        if self._recovered:
+        """The model's server says that the conversation is too long for it: whether it is shorter now, once a turn, and
+        only if the model has not begun to answer. Raises `Cancelled`."""
+        if self._recovered or self._letters() != self._asked:
             return False
         self._recovered = True
-        self.memory.meter.note_overflow(self._letters())
+        if self.memory.conversation.letters > self.prefix:  # else it tells more of the server than of its window
+            self.memory.meter.note_overflow(self._letters())
         shorter = self.compact("overflow") is not None
         self._asked = self._letters()
         return shorter
@@ -115,7 +118,7 @@ class Compactor:
         """Summarise what is not kept; None where there is nothing, or less than the share `least` of the room, to
         summarise, or where a hook has something against it. Raises `Cancelled`, and then nothing has changed."""
         pieces = [piece for piece in self.memory.conversation.pieces() if not self._is_own(piece, trigger)]
-        begin = self._cut(pieces)
+        begin = self._cut(pieces, trigger)
         if begin is None or self._tokens(pieces[:begin]) < least * self.room:
             return None
         refusal = self.hooks.before_compaction("manual" if trigger == "person" else "auto", instructions)
@@ -139,10 +142,14 @@ class Compactor:
         """The command that asks for it is none of what it is of."""
         return trigger == "person" and piece.turn_id == self.turn_id
 
-    def _cut(self, pieces: list[Piece]) -> int | None:
+    def _cut(self, pieces: list[Piece], trigger: CompactionTrigger) -> int | None:
+        """What does not fit must become shorter, however much there seems to be room."""
         meter, room = self.memory.meter, self.room
         left = max(0.0, room - self.prefix * meter.ratio - self._summary_tokens())
         keep = min(self.thresholds.keep * self.provider.context_window, _KEPT * left)
+        if trigger == "overflow":
+            there = self._tokens(pieces)
+            keep, left = min(keep, _KEPT * there), min(left, there)
         return cutting.cut(pieces, meter.letters(keep), meter.letters(_LAST * left))
 
     def _write(self, pieces: list[Piece], instructions: str) -> Written:
@@ -159,7 +166,7 @@ class Compactor:
         self, compaction_id: str, trigger: CompactionTrigger, pieces: list[Piece], begin: int, written: Written
     ) -> Compacted:
         """Make it part of the history. What the model needs to know whatever it reads, it is told again."""
-        memory, half = self.memory, self.memory.meter.letters(self._summary_tokens() // 2)
+        memory, half = self.memory, self._half(trigger, pieces[:begin])
         by_model = summary.is_useful(written.text)
         narrative = written.text if by_model else summary.without_model(pieces[:begin], half)
         prompt = self._unread_prompt(pieces[begin:]) if trigger != "person" else ""
@@ -190,6 +197,12 @@ class Compactor:
         if trigger != "person":
             self._tell_again()
         return entry
+
+    def _half(self, trigger: CompactionTrigger, summarised: list[Piece]) -> int:
+        """Letters that each half of a summary may take: it has to be shorter than what it is of."""
+        share = int(_OF_SUMMARISED * sum(piece.letters for piece in summarised))
+        least = _ASKED_FOR if trigger == "person" else _ALWAYS
+        return min(self.memory.meter.letters(self._summary_tokens() // 2), max(share, least))
 
     def _unread_prompt(self, kept: list[Piece]) -> str:
         """The prompt of this turn, if it is not among what is kept."""
