@@ -49,10 +49,12 @@ class Secrets:
         return _GIVEN.sub(rf"\1{HIDDEN}", self(text))
 
 
-def known(home: str) -> Iterator[str]:
+def known(home: str, named: bool = False) -> Iterator[str]:
     """Every text that may be secret: keys in the credentials file, variables that look like secrets, headers and
-    environments in the configuration."""
-    yield from (text.strip() for name, text in os.environ.items() if _NAMES.search(name))
+    environments in the configuration. `named`: of the last two only what is called a secret, and no paths, so that
+    what is left can still be understood."""
+    variables = (text.strip() for name, text in os.environ.items() if _NAMES.search(name))
+    yield from (text for text in variables if not (named and os.path.exists(text)))
     try:
         yield from (key.reveal() for key in credentials.read_file(locate.credentials_file(home)).values())
     except ConfigError:
@@ -62,28 +64,28 @@ def known(home: str) -> Iterator[str]:
     except (ConfigError, OSError):
         yield from _anything_in(locate.config_file(home), r"[!-~]{16,}")
         return
-    yield from _texts(settings)
+    yield from _texts(settings, named=named)
     for provider in _mappings(settings, "providers"):
         name = provider.get("api_key_env")
         if isinstance(name, str):
             yield os.environ.get(name, "").strip()
 
 
-def _texts(settings: Any, key: str = "") -> Iterator[str]:
+def _texts(settings: Any, key: str = "", named: bool = False) -> Iterator[str]:
     """Everything in the configuration that is to be hidden."""
     if isinstance(settings, Mapping):
         for name, value in settings.items():
-            if key in SECRET_SETTINGS:
+            if key not in SECRET_SETTINGS:
+                yield from _texts(value, name, named)
+            elif not named or _NAMES.search(str(name)):
                 yield str(value)
                 yield from str(value).split()  # `Bearer KEY` without its first word
-            else:
-                yield from _texts(value, name)
     elif isinstance(settings, list):
         for item in settings:
-            if key in SECRET_SETTINGS:
+            if key not in SECRET_SETTINGS:
+                yield from _texts(item, named=named)
+            elif not named:
                 yield str(item)
-            else:
-                yield from _texts(item)
 
 
 def _mappings(settings: Any, key: str) -> list[Mapping[str, Any]]:

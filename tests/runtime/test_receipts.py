@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acpagent.config.redaction import Secrets
+from acpagent.config.redaction import Secrets, known
 from acpagent.core.evidence import Bundle, ChangedFile, RanCommand
 from acpagent.runtime.evidence import receipts, verify
 from acpagent.runtime.evidence.receipts import Damaged, Receipt
@@ -137,6 +137,16 @@ def test_secrets_stay_out(secret: str, text: str) -> None:
     command = RanCommand("c", text, "passed", "call", output_preview=text)
     hidden = receipts.redacted(replace(BUNDLE, commands=(command,), summary=text), Secrets(["hunter2hunter2"]).strictly)
     assert secret.encode() not in receipts.sealed(hidden, None).data
+
+
+def test_of_settings_only_what_is_called_a_secret_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path))
+    monkeypatch.setenv("MY_TOKEN", "planted-variable")
+    server = {"command": "python3", "args": ["server.py"], "env": {"API_TOKEN": "planted-token", "MODE": "production"}}
+    (tmp_path / "config.yaml").write_text(json.dumps({"mcp_servers": {"s": server}}))
+    named, every = set(known(str(tmp_path), named=True)), set(known(str(tmp_path)))
+    assert {"planted-variable", "planted-token"} <= named <= every
+    assert {"server.py", "production", str(tmp_path)} <= every - named
 
 
 @pytest.mark.parametrize("text", ["make test", "the key parts of a token", "monkey=bananas", "a key: x", "sk-1"])

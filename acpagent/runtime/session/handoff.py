@@ -20,7 +20,7 @@ def hand_off(keep: Keep, home: str, usage: Usage, speaker: Speaker, emit: Callab
     found = bundle.assemble(keep.witness.account, keep.ledger, session, usage)
     if found is None:
         return
-    found = receipts.redacted(found, redaction.Secrets(redaction.known(home)).strictly)
+    found = receipts.redacted(found, redaction.Secrets(redaction.known(home, named=True)).strictly)
     receipt = keep.witness.seal(found, home)
     speaker.end_message()
     shown = EvidenceReady(found, new_id("msg"), receipt.seal)
