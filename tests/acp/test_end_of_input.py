@@ -13,7 +13,10 @@ from tests.conftest import Home, StartAgent
 SCRIPT = {
     "turns": [
         {"prompt": "talk", "replies": [[{"repeat": {"times": 1_000_000, "text": "word ", "every": 0.001}}]]},
-        {"prompt": "run", "replies": [[{"call": {"tool": "bash", "args": {"command": "touch x; sleep 300 & sleep 300"}}}]]},
+        {
+            "prompt": "run",
+            "replies": [[{"call": {"tool": "bash", "args": {"command": "touch x; sleep 300 & sleep 300"}}}]],
+        },
         {
             "prompt": "stubborn",
             "replies": [[{"call": {"tool": "bash", "args": {"command": "trap '' TERM HUP; sleep 300; sleep 300"}}}]],
