@@ -28,13 +28,15 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "acpagent-installed.json")
+# The whole suite, a file at a time on each of a few workers: most tests wait for other processes.
+EVERYTHING = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile")
 MAKING = os.path.join(VENV, "acpagent-making")
 
 
 def main(arguments: Sequence[str]) -> int:
     verb, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
     if verb == "test":
-        return prepare("test") or run(PYTHON, "-m", "pytest", *rest)
+        return prepare("test") or run(PYTHON, "-m", "pytest", *(rest or EVERYTHING))
     if verb == "demo":
         return prepare("test") or run(PYTHON, "-m", "acpagent", "demo", *rest)
     if verb == "check" and not rest:
