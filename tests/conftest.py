@@ -58,13 +58,18 @@ class Home:
         local = {"api": api, "base_url": base_url, "models": models, **(provider or {})}
         self.configure({"default_model": "local/tiny", "providers": {"local": local}} | config)
 
-    def use_script(self, script: str | Sequence[Any] | Mapping[str, Any], **config: Any) -> None:
-        """Configure the scripted model: a shipped script's name, a path, or the script itself."""
+    def use_script(
+        self, script: str | Sequence[Any] | Mapping[str, Any], window: int | None = None, **config: Any
+    ) -> None:
+        """Configure the scripted model: a shipped script's name, a path, or the script itself; `window` is its
+        context window in tokens, if not the usual one."""
         if not isinstance(script, str):
             path = self.path / "script.yaml"
             path.write_text(json.dumps(script))
             script = str(path)
-        provider = {"api": "scripted", "script": script}
+        provider: dict[str, Any] = {"api": "scripted", "script": script}
+        if window is not None:
+            provider["models"] = {"rehearsal": {"context_window": window}}
         self.configure({"default_model": "rehearsal", "providers": {"rehearsal": provider}} | config)
 
 

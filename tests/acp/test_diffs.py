@@ -12,7 +12,8 @@ from tests.acp.conftest import Stage
 from tests.acp.seen import Call, call_in, calls, calls_in, diffs, says, turn
 from tests.agent import Message, updates_in
 
-CONFIG = {"tool_approval": "ask"}
+# A model that one call of a megabyte does not fill.
+CONFIG = {"tool_approval": "ask", "window": 2_000_000}
 SCRIPT: dict[str, Any] = {
     "turns": [
         turn("create", calls("write_file", path="deep/er/new.txt", content="one\ntwo\n"), says("Done.")),

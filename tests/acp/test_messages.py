@@ -35,7 +35,7 @@ SCRIPT: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("messages"), SCRIPT, {"price": PRICE, "context_window": 5000}) as made:
+    with served(tmp_path_factory.mktemp("messages"), SCRIPT, {"price": PRICE, "context_window": 50_000}) as made:
         yield made
 
 
@@ -114,7 +114,7 @@ def test_MSG_03_a_resumed_session_gives_no_id_a_second_time(one: Served) -> None
 def test_USE_01_USE_02_USE_03_usage_after_each_model_call_and_cost_that_only_grows(one: Served) -> None:
     session = one.new()
     usages = of_kind(one.prompt(session, "counted"), "usage_update")
-    assert [(u["used"], u["size"]) for u in usages] == [(120, 5000), (230, 5000)]
+    assert [(u["used"], u["size"]) for u in usages] == [(120, 50_000), (230, 50_000)]
     first = (60 * 2.0 + 40 * 0.5 + 20 * 10.0) / 1000
     second = (100 * 2.0 + 100 * 0.5 + 30 * 10.0) / 1000
     assert [u["cost"] for u in usages] == [

@@ -258,7 +258,7 @@ def test_the_trace_holds_every_line_and_no_secret(agent: StartAgent, home: Home,
         {"type": "http", "name": "h", "url": "http://x", "headers": headers},
     ]
     session = one.new_session(workspace, mcpServers=servers)
-    assert text_in(one.prompt(session, "do the work", permission="once")[0]) == "Done."
+    assert text_in(one.prompt(session, "do the work", permission="once")[0]).endswith("Done.")
     one.send_raw(b'{"%s\n' % CANARY.encode())
     one.call("session/list")
     one.close()

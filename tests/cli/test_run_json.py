@@ -111,7 +111,7 @@ def test_an_interrupt(home: Home, workspace: Path) -> None:
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     assert process.stdout
-    assert "Ready." in process.stdout.readline()
+    assert any("Ready." in line for line in process.stdout)
     os.kill(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=20)
     assert process.returncode == 130
