@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -290,8 +291,9 @@ class Agent:
                     self._changed.notify_all()
         finally:
             os.close(fd)
+            killed = self.process.ended.wait(5.0) and self.process.exit_code == -signal.SIGKILL
             with self._changed:
-                self.transcript.ended()
+                self.transcript.ended(killed)
                 self.ended = True
                 self._changed.notify_all()
 

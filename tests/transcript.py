@@ -43,8 +43,10 @@ class Transcript:
             if message is not None:
                 self._file(message)
 
-    def ended(self) -> None:
-        """No more will come; an unterminated line counts."""
+    def ended(self, killed: bool = False) -> None:
+        """No more will come. An unterminated line counts, unless it is that of an agent that was killed."""
+        if killed:
+            self._rest["<"] = b""
         if self._rest[">"]:
             self.sent(b"\n")
         if self._rest["<"]:

@@ -162,9 +162,10 @@ def _outside(step: Step, terms: Terms) -> Iterator[str]:
 
 
 def _leaving(outside: list[str], left: list[Step], reason: str, terms: Terms) -> Verdict:
-    """A line that leaves the roots is asked for each time, unless it is for one directory."""
+    """A line that leaves the roots is asked for each time, unless it is for one directory. A redirection to a directory
+    is none: what it may be used for would not make it work."""
     [place, *others] = outside
-    if others or not os.path.isdir(place):
+    if others or not os.path.isdir(place) or not all(step.words for step in left):
         return Verdict("ask", reason, "", ONCE)
     kind: Literal["read", "write"] = "write" if any(place in step.writes for step in left) else "read"
     return effects.question("", Effect(kind, place), reason, DIRECTORY, terms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.permission.world import ALL, DIRECTORY, KEPT, ONCE, World, judge
@@ -352,6 +352,7 @@ def lasting(tmp_path_factory):
 
 
 @given(text=st.lists(PIECES, max_size=8).map("".join))
+@example(">../out")
 def test_every_text_is_judged(lasting, text):
     world = lasting
     written = {"deny": ("Bash(rm -rf:*)", "Read(.env)"), "ask": ("Bash(git * x)",), "allow": ("Bash(npm test:*)",)}
