@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
 
 from acpagent.core.bounds import printable
 from acpagent.core.faults import Fault
 from acpagent.extensions import trust
-from acpagent.extensions.trust import Approvals, Standing
+from acpagent.extensions.trust import Standing
+from acpagent.runtime.session.services import CommandDesk
 
 _MOST = 40
 
 
-class Desk(Protocol):
-    """What the command needs of its session: the working directory, acpagent's home, and where approvals are kept.
-    `reload` has the session look for everything anew once this command is done; `say` knows the person's language."""
-
-    @property
-    def cwd(self) -> str: ...
-    @property
-    def home(self) -> str: ...
-    @property
-    def approvals(self) -> Approvals: ...
-    @property
-    def reload(self) -> Callable[[], None]: ...
-    def say(self, code: str, **params: Any) -> str: ...
-
-
-def answer(words: str, desk: Desk) -> str:
+def answer(words: str, desk: CommandDesk) -> str:
     """Show how the project stands, or change that first."""
     verb, *rest = words.split() or ["status"]
     act = _VERBS.get(verb.lower())
@@ -40,11 +25,11 @@ def answer(words: str, desk: Desk) -> str:
         return desk.say("trust_unchanged", cause=fault.message)
 
 
-def _status(desk: Desk) -> str:
+def _status(desk: CommandDesk) -> str:
     return _report(trust.look(desk.cwd, desk.home, desk.approvals), desk)
 
 
-def _approve(desk: Desk, seen: str = "") -> str:
+def _approve(desk: CommandDesk, seen: str = "") -> str:
     """Without a fingerprint it only shows: nobody can approve what they were not shown."""
     standing = trust.look(desk.cwd, desk.home, desk.approvals)
     if standing.status in ("nothing_to_trust", "trusted") or standing.project.refusal:
@@ -57,7 +42,7 @@ def _approve(desk: Desk, seen: str = "") -> str:
     return _report(standing, desk)
 
 
-def _revoke(desk: Desk) -> str:
+def _revoke(desk: CommandDesk) -> str:
     trust.revoke(desk.cwd, desk.approvals)
     desk.reload()
     return desk.say("trust_revoked")
@@ -66,7 +51,7 @@ def _revoke(desk: Desk) -> str:
 _VERBS: dict[str, Callable[..., str]] = {"status": _status, "approve": _approve, "revoke": _revoke}
 
 
-def _report(standing: Standing, desk: Desk) -> str:
+def _report(standing: Standing, desk: CommandDesk) -> str:
     """How a project stands and what it brings, in Markdown."""
     project = standing.project
     facts = [desk.say("trust_folder", folder=_code(project.root))]

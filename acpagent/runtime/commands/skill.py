@@ -5,42 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from typing import Any, Protocol
 
 from acpagent.core import files
 from acpagent.core.bounds import one_line, printable
 from acpagent.core.faults import Fault
 from acpagent.core.paths import within
 from acpagent.extensions import skills, trust
-from acpagent.extensions.discovery import Extensions
 from acpagent.extensions.project import Project, scan
 from acpagent.extensions.skills import Skill
-from acpagent.extensions.trust import Approvals
 from acpagent.runtime.commands.arguments import Refused
+from acpagent.runtime.session.services import CommandDesk
 
 _SHOWN = 16_000
 _TEMPLATE = "---\nname: {name}\ndescription: {description}\n---\n\n{body}\n"
 
 
-class Desk(Protocol):
-    """What the command needs of its session: what was discovered, the working directory, acpagent's home, and where
-    approvals are kept. `reload` has the session look for everything anew once this command is done; `say` knows the
-    person's language."""
-
-    @property
-    def extensions(self) -> Extensions: ...
-    @property
-    def cwd(self) -> str: ...
-    @property
-    def home(self) -> str: ...
-    @property
-    def approvals(self) -> Approvals: ...
-    @property
-    def reload(self) -> Callable[[], None]: ...
-    def say(self, code: str, **params: Any) -> str: ...
-
-
-def answer(words: str, desk: Desk) -> str:
+def answer(words: str, desk: CommandDesk) -> str:
     """Do what the words say."""
     verb, _, rest = words.strip().partition(" ")
     act = _VERBS.get(verb.lower() or "list")
@@ -56,7 +36,7 @@ def answer(words: str, desk: Desk) -> str:
         return desk.say("command_failed", cause=error.strerror or error)
 
 
-def _list(rest: str, desk: Desk) -> str:
+def _list(rest: str, desk: CommandDesk) -> str:
     flags = rest.split()
     if not set(flags) <= {"--invalid", "--disabled"}:
         return f"{desk.say('skill_list_flags')}\n\n{desk.say('command_skill_how')}"
@@ -86,7 +66,7 @@ def _line(one: Skill) -> str:
     return f"- `{one.name}` ({where}): {one_line(one.description, 160)}"
 
 
-def _show(rest: str, desk: Desk) -> str:
+def _show(rest: str, desk: CommandDesk) -> str:
     one = _found(rest, desk)
     text = one.body if len(one.body) <= _SHOWN else f"{one.body[:_SHOWN]}\n[... the rest is in the file]"
     mark = "```"
@@ -98,7 +78,7 @@ def _show(rest: str, desk: Desk) -> str:
     return "\n\n".join([head, "  \n".join(facts), f"{mark}markdown\n{text}\n{mark}"])
 
 
-def _facts(one: Skill, desk: Desk) -> tuple[tuple[str, str], ...]:
+def _facts(one: Skill, desk: CommandDesk) -> tuple[tuple[str, str], ...]:
     tools = ", ".join(one.allowed_tools)
     return (
         ("skill_called", desk.say("skill_by_both" if one.for_model else "skill_by_person")),
@@ -110,7 +90,7 @@ def _facts(one: Skill, desk: Desk) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _new(rest: str, desk: Desk) -> str:
+def _new(rest: str, desk: CommandDesk) -> str:
     name, _, told = rest.partition(" ")
     _check_name(name)
     target = os.path.join(desk.home, "skills", name)
@@ -126,7 +106,7 @@ def _new(rest: str, desk: Desk) -> str:
     return desk.say("skill_wrote", path=printable(os.path.join(target, skills.FILE)), name=name)
 
 
-def _promote(rest: str, desk: Desk) -> str:
+def _promote(rest: str, desk: CommandDesk) -> str:
     name, *flags = rest.split() or [""]
     scope = {"": "project", "--scope=project": "project", "--scope=user": "user"}.get(" ".join(flags))
     if scope is None:
@@ -165,7 +145,7 @@ def _copy(one: Skill, target: str) -> None:
     files.write_bytes(os.path.join(os.path.realpath(target), skills.FILE), data)
 
 
-def _remove(rest: str, desk: Desk) -> str:
+def _remove(rest: str, desk: CommandDesk) -> str:
     words = rest.split()
     one = _found(" ".join(word for word in words if word != "--confirm"), desk)
     whole = os.path.basename(one.path) == skills.FILE
@@ -193,7 +173,7 @@ def _discard(place: str) -> None:
         shutil.rmtree(place)
 
 
-def _in_project(desk: Desk, path: str, change: Callable[[], None]) -> str:
+def _in_project(desk: CommandDesk, path: str, change: Callable[[], None]) -> str:
     """Change one path of the project. If that was trusted before and nothing else has changed, it is trusted after: the
     change was the person's. Returns what to add to the answer."""
     before = trust.look(desk.cwd, desk.home, desk.approvals)
@@ -216,7 +196,7 @@ def _rest(project: Project, path: str) -> dict[str, tuple[str, int, str]]:
     }
 
 
-def _found(name: str, desk: Desk) -> Skill:
+def _found(name: str, desk: CommandDesk) -> Skill:
     one = desk.extensions.skill(name)
     if one is None:
         known = ", ".join(f"`{skill.name}`" for skill in desk.extensions.skills[:40])
@@ -235,7 +215,7 @@ def _check_free(target: str) -> None:
             raise Refused("skill_there", path=printable(path))
 
 
-_VERBS: dict[str, Callable[[str, Desk], str]] = {
+_VERBS: dict[str, Callable[[str, CommandDesk], str]] = {
     "list": _list,
     "show": _show,
     "new": _new,
