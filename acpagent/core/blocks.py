@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -46,6 +47,11 @@ Block = Text | Image | Link | Resource
 
 _KINDS: dict[str, type[Any]] = {"text": Text, "image": Image, "link": Link, "resource": Resource}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def first_text(blocks: Sequence[Block]) -> tuple[int, str] | None:
+    """The place and the words of the first text among blocks."""
+    return next(((place, block.text) for place, block in enumerate(blocks) if isinstance(block, Text)), None)
 
 
 def to_data(block: Block) -> dict[str, Any]:

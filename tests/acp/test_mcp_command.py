@@ -56,7 +56,8 @@ def test_status_stop_start_restart(one: Served) -> None:
     assert call_in(one.prompt(session, "pid")).text not in (before, started)
     for words, answer in (("dance", "There is no `/mcp dance`"), ("start", "Name the server"),
                           ("stop nobody", "no MCP server"), ("auth login one", "nobody signs in to"),
-                          ("auth", "Name the server"), ("secret", "A secret has a name")):  # fmt: skip
+                          ("auth", "There are `/mcp auth"),
+                          ("auth login", "Name the server"), ("secret", "A secret has a name")):  # fmt: skip
         assert answer in says(one, session, f"/mcp {words}")
     assert "has no MCP servers" in says(one, one.new(), "/mcp")
 
@@ -127,7 +128,7 @@ def test_a_secret_is_filled_into_settings_and_never_told(tmp_path: Path) -> None
         settle(one, session, ["mcp__one__pid"])
         assert "`TOKEN`" in says(one, session, "/mcp secret list")
         assert "is forgotten" in says(one, session, "/mcp secret unset TOKEN")
-        assert "no secret TOKEN" in says(one, session, "/mcp secret unset TOKEN")
+        assert "no secret `TOKEN`" in says(one, session, "/mcp secret unset TOKEN")
         assert SECRET not in str(one.agent.messages)
 
 

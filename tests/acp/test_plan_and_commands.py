@@ -133,7 +133,7 @@ def test_CMD_02_the_commands_follow_the_response_every_time(one: Served, verb: s
     assert kinds == ["session_info_update", "available_commands_update"]
 
 
-@pytest.mark.parametrize("text", ["/help", "/help me please", "  /help", "/help\nand more"])
+@pytest.mark.parametrize("text", ["/help", "/help me please", "/HELP  ", "/help\nand more"])
 def test_CMD_04_CMD_07_a_local_command_is_answered_visibly_without_the_model(one: Served, text: str) -> None:
     session, before = one.new(), len(one.server.requests)
     updates = one.prompt(session, text)
@@ -171,8 +171,10 @@ def test_CMD_05_an_unknown_command_goes_to_the_model_as_text(one: Served, text: 
     assert one.heard() == text
 
 
-@pytest.mark.parametrize("text", ["/usr/bin/env python", "/help/me.txt", "see /help", "http://x/help"])
-def test_CMD_06_a_path_is_no_command(one: Served, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["/usr/bin/env python", "/help/me.txt", "see /help", "http://x/help", " /help", "\n/help"]
+)
+def test_CMD_04_CMD_06_what_begins_otherwise_is_no_command(one: Served, text: str) -> None:
     assert text_in(one.prompt(one.new(), text)) == "Heard."
     assert one.heard() == text
 

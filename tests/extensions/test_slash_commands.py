@@ -14,6 +14,7 @@ from acpagent.extensions import trust
 from acpagent.extensions.discovery import Extensions
 from acpagent.runtime.commands import project_trust
 from acpagent.runtime.commands import skill as skill_command
+from acpagent.runtime.commands.arguments import Refused
 from tests.extensions.world import PluginAt, Shelf, World, skill
 
 
@@ -84,7 +85,9 @@ def test_trust_is_shown_before_it_is_given(desk: Desk) -> None:
 
 @pytest.mark.parametrize("words", ["dance", "status now", "revoke all of it", "approve a b"])
 def test_trust_explains_itself(desk: Desk, words: str) -> None:
-    assert trusted(desk, words).startswith("There are")
+    with pytest.raises(Refused) as refused:
+        trusted(desk, words)
+    assert (refused.value.code, refused.value.params) == ("trust_unknown", {"words": words})
 
 
 def test_what_cannot_be_trusted_says_why(desk: Desk) -> None:

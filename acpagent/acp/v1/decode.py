@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -179,6 +180,8 @@ def _command(params: Any) -> tuple[Text, ...]:
     if not isinstance(command, dict) or not isinstance(command.get("name"), str):
         return ()
     arguments = command.get("args") or command.get("arguments") or ""
+    if isinstance(arguments, list):  # SOBA's shape: each of them is one
+        arguments = shlex.join(word for word in arguments if isinstance(word, str))
     words = arguments if isinstance(arguments, str) else ""
     return (Text(f"/{command['name'].lstrip('/')} {words}".strip()),)
 

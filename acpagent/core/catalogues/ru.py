@@ -150,6 +150,7 @@ SENTENCES: dict[str, str] = {
     "command_no_arguments": "У `{command}` нет аргументов.",
     "command_near": "Команды `{written}` нет. Возможно, вы имели в виду `{meant}`? Модели ничего не отправлено; если это "
     "было для неё, напишите без `/`.",
+    "help_unknown": "Команды `/{name}` нет.",
     "help_head": "acpagent читает, меняет и запускает код в этой папке. Напишите, что нужно сделать; перед изменениями и "
     "командами он спрашивает, если вы не разрешили их заранее.\n\nКоманды (подробнее: `/help <команда>`):",
     "help_tail": "Чтобы показать модели файл, назовите его как `@путь`. Всё остальное, что начинается с `/`, получает модель.",
@@ -315,7 +316,7 @@ SENTENCES: dict[str, str] = {
     "permissions_repository": "**Разрешено в этом репозитории**",
     "permissions_none": "нет",
     # /project-trust
-    "trust_how": "Есть `/project-trust status`, `/project-trust approve` и `/project-trust revoke`.",
+    "trust_unknown": "Команды `/project-trust {words}` нет.",
     "trust_nothing_to_trust": "Этот проект не приносит ничего, что требовало бы доверия.",
     "trust_untrusted": "Этот проект **не доверенный**: ничего из того, что он приносит, не используется.",
     "trust_trusted": "Этот проект в нынешнем виде **доверенный**.",
@@ -357,12 +358,12 @@ SENTENCES: dict[str, str] = {
     "mcp_open": "Чтобы войти, откройте этот адрес: {address}",
     "mcp_signed_in": "Вход на `{name}` выполнен.",
     "mcp_signed_out": "Выход с `{name}` выполнен; соединение закрыто.",
-    "mcp_no_such": "В этой сессии нет MCP-сервера {name}.",
+    "mcp_no_such": "В этой сессии нет MCP-сервера `{name}`.",
     "mcp_auth_how": "Есть `/mcp auth status`, `/mcp auth login` и `/mcp auth logout`, каждая с именем сервера.",
     "mcp_secrets": "Хранятся: {names}. Значения никогда не показываются.",
     "mcp_secret_name": "Имя секрета состоит из латинских букв, цифр и подчёркиваний: `/mcp secret set TOKEN значение`.",
     "mcp_secret_kept": "`{name}` сохранён и будет использоваться со следующей перезагрузки.",
-    "mcp_no_secret": "Секрета {name} нет.",
+    "mcp_no_secret": "Секрета `{name}` нет.",
     "mcp_secret_forgotten": "`{name}` удалён.",
     "mcp_secret_how": "Есть `/mcp secret list`, `/mcp secret set <ИМЯ> <значение>` и `/mcp secret unset <ИМЯ>`.",
     "mcp_name": "Укажите сервер; список покажет `/mcp status`.",
@@ -405,6 +406,7 @@ SENTENCES: dict[str, str] = {
     "skill_removed": "Удалён `{path}`.",
     "skill_untrusted": "Проект не доверенный, поэтому его навыки пока не используются: `/project-trust`.",
     "skill_not_found": "Навыка `{name}` нет. Есть: {known}.",
+    "skill_needs_name": "Назовите один навык: `/skill {verb} <имя>`. Есть: {known}.",
     "skill_name": "В имени навыка допустимы строчные латинские буквы, цифры и одиночные дефисы: `/skill new <имя>`.",
     # What a turn did, and how far it was checked.
     "check_aborted": "прервана до завершения",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
+
+from acpagent.runtime.session import slash
 
 
 class Refused(Exception):
@@ -16,12 +17,17 @@ class Refused(Exception):
 
 
 def split(words: str) -> list[str]:
-    """The arguments of a command; what stands in quotes is one of them. Raises `Refused` for a quote that never
-    ends."""
+    """The arguments of a command, as `slash.split` has it. Raises `Refused` for a quote that never ends."""
     try:
-        return shlex.split(words)
+        return slash.split(words)
     except ValueError:
         raise Refused("command_quotes") from None
+
+
+def no_arguments(words: str, command: str) -> None:
+    """Raises `Refused` if there are any arguments."""
+    if words:
+        raise Refused("command_no_arguments", command=command)
 
 
 def minute(stamp: str) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acpagent.runtime.commands.arguments import Refused, split
+from acpagent.runtime.commands.arguments import no_arguments
 from acpagent.runtime.session.services import CommandDesk
 from acpagent.runtime.turn.spending import WARNINGS
 
 
 def answer(words: str, desk: CommandDesk) -> str:
     """Raises `Refused`."""
-    if split(words):
-        raise Refused("command_no_arguments", command="/budget")
+    no_arguments(words, "/budget")
     return "\n".join([desk.say("budget_head"), "", *(f"- {line}" for line in _lines(desk))])
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
 from acpagent.core import capsule, files
 from acpagent.core.bounds import asked_line, one_line, printable
 from acpagent.core.capsule import ENDING, Capsule, CapsuleFault
-from acpagent.runtime.commands.arguments import Refused, minute, split
-from acpagent.runtime.session import capsules
+from acpagent.runtime.commands.arguments import Refused, minute, no_arguments, split
+from acpagent.runtime.session import capsules, slash
 from acpagent.runtime.session.services import CommandDesk
 from acpagent.store.sessions import now
 
 _MOST = 50
-LOADS = frozenset({"load", "open"})
+_ID = re.compile(r"c[0-9a-f]{10}")
 
 
 def answer(words: str, desk: CommandDesk) -> str:
     """Raises `Refused`."""
-    verb, *rest = split(words) or ["list"]
-    act = _VERBS.get(verb.lower())
+    verb, rest = slash.parted(words)
+    act = _VERBS.get(verb.lower() or "list")
+    if act is None and _ID.fullmatch(verb) and not rest:
+        act, rest = _show, verb
     if act is None:
         raise Refused("capsule_unknown", verb=one_line(verb, 40))
     try:
@@ -31,7 +34,8 @@ def answer(words: str, desk: CommandDesk) -> str:
         return desk.say("command_failed", cause=error.strerror or error)
 
 
-def _list(rest: list[str], desk: CommandDesk) -> str:
+def _list(rest: str, desk: CommandDesk) -> str:
+    no_arguments(rest, "/capsule list")
     found = capsules.listed(desk.home)
     lines = [f"- `{one.id}` {minute(one.created_at)}: {asked_line(one.title, 100)}" for one in found[:_MOST]]
     if len(found) > _MOST:
@@ -39,29 +43,31 @@ def _list(rest: list[str], desk: CommandDesk) -> str:
     return "\n".join([desk.say("capsule_head"), "", *(lines or [f"- {desk.say('capsule_none')}"])])
 
 
-def _create(rest: list[str], desk: CommandDesk) -> str:
-    if not rest:
+def _create(rest: str, desk: CommandDesk) -> str:
+    objective = one_line(slash.unquoted(rest), 200)
+    if not objective:
         raise Refused("capsule_needs_objective")
     briefing, state = desk.knowledge()
-    made = capsule.make(one_line(" ".join(rest), 200), now(), briefing, state, desk.hide)
+    made = capsule.make(objective, now(), briefing, state, desk.hide)
     capsules.keep(desk.home, made)
     return desk.say("capsule_created", id=made.id)
 
 
-def _show(rest: list[str], desk: CommandDesk) -> str:
-    found = _one(rest, "show", desk)
+def _show(rest: str, desk: CommandDesk) -> str:
+    found = _one(split(rest), "show", desk)
     taken = sum(count for count in found.sanitation.values() if isinstance(count, int))
     about = desk.say("capsule_shown", at=minute(found.created_at), count=taken)
     quoted = "\n".join(f"> {line}" for line in found.briefing.split("\n"))
     return f"**{asked_line(found.title, 200)}** (`{found.id}`)\n\n{about}\n\n{quoted}"
 
 
-def _export(rest: list[str], desk: CommandDesk) -> str:
+def _export(rest: str, desk: CommandDesk) -> str:
     """A file that is there is never written over."""
-    if len(rest) != 2:
+    given = split(rest)
+    if len(given) != 2:
         raise Refused("capsule_export_how")
-    found = _one(rest[:1], "export", desk)
-    target = os.path.realpath(os.path.join(desk.cwd, os.path.expanduser(rest[1])))
+    found = _one(given[:1], "export", desk)
+    target = os.path.realpath(os.path.join(desk.cwd, os.path.expanduser(given[1])))
     if not target.endswith(ENDING):
         raise Refused("capsule_ending")
     if os.path.lexists(target):
@@ -79,7 +85,7 @@ def _one(rest: list[str], verb: str, desk: CommandDesk) -> Capsule:
     return found
 
 
-_VERBS: dict[str, Callable[[list[str], CommandDesk], str]] = {
+_VERBS: dict[str, Callable[[str, CommandDesk], str]] = {
     "list": _list,
     "ls": _list,
     "create": _create,

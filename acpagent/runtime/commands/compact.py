@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from acpagent.core.bounds import one_line
 from acpagent.runtime.commands.arguments import Refused, split
+from acpagent.runtime.session import slash
 from acpagent.runtime.session.services import CommandDesk
 
 _CONTROL = "auto_compact"
@@ -11,7 +12,7 @@ _CONTROL = "auto_compact"
 
 def answer(words: str, desk: CommandDesk) -> str:
     """Summarise the conversation; the words are what the person wants of the summary. Raises `Cancelled`."""
-    done = desk.upkeep.compact(words.strip())
+    done = desk.upkeep.compact(slash.unquoted(words))
     if done is None:
         return desk.say("compact_nothing")
     how = desk.say("compact_by_model" if done.by_model else "compact_by_record")

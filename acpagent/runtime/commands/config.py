@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acpagent.core.bounds import asked_line
-from acpagent.runtime.commands.arguments import Refused, split
+from acpagent.runtime.commands.arguments import no_arguments
 from acpagent.runtime.session.services import CommandDesk
 
 _VALUE = 200
@@ -11,8 +11,7 @@ _VALUE = 200
 
 def answer(words: str, desk: CommandDesk) -> str:
     """Raises `Refused`, `Fault`."""
-    if split(words):
-        raise Refused("command_no_arguments", command="/config")
+    no_arguments(words, "/config")
     controls = desk.requested()
     shown = desk.settings(controls.values["model"])
     session = [f"- {name}: `{value}`" for name, value in sorted(controls.values.items()) if value]

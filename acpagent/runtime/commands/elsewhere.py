@@ -1,8 +1,8 @@
-"""Commands that belong to a terminal: explained here, and not sent to the model."""
+"""Words that are no commands here: explained, and not sent to the model."""
 
 from __future__ import annotations
 
-# What people type -> what to say of it.
+# Commands of terminals -> what to say of them.
 ELSEWHERE = {
     "clear": "elsewhere_clear",
     "new": "elsewhere_clear",
@@ -15,4 +15,12 @@ ELSEWHERE = {
     "sidebar": "elsewhere_screen",
     "notifications": "elsewhere_screen",
     "queue": "elsewhere_queue",
+}
+# What other agents call it -> what it is here.
+OTHER_WORDS = {
+    "goal": "plan goal",
+    "mode": "plan",
+    "effort": "reasoning",
+    "resume": "sessions resume",
+    "cost": "budget",
 }

@@ -9,17 +9,19 @@ from acpagent.core import bounds, catalogue
 from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.private import secrets_file
 from acpagent.mcp_client.server import Status
-from acpagent.runtime.commands.arguments import Refused
+from acpagent.runtime.commands import near
+from acpagent.runtime.commands.arguments import Refused, no_arguments
+from acpagent.runtime.session import slash
 from acpagent.runtime.session.services import CommandDesk
 
 _FORGETS = ("unset", "delete", "remove")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
 def answer(words: str, desk: CommandDesk) -> str:
     """Do what the words say. Raises `Refused`, and `Cancelled` while a person signs in."""
-    verb, rest = _parted(words)
-    act = _VERBS.get(verb or "status")
+    verb, rest = slash.parted(words)
+    act = _VERBS.get(verb.lower() or "status")
     if act is None:
         raise Refused("mcp_unknown", verb=bounds.one_line(verb, 40))
     try:
@@ -32,15 +34,25 @@ def answer(words: str, desk: CommandDesk) -> str:
 
 def hidden(words: str) -> str:
     """The words without the value of a secret: what may be kept of them. Of what is mistyped nothing is known."""
-    verb, rest = _parted(words)
-    what, named = _parted(rest)
-    if verb != "secret" or what in ("", "list", *_FORGETS):
+    verb, rest = _bare(words)
+    what, named = ("set", rest) if verb == "set" else _bare(rest)
+    if verb != "set" and verb != "secret" and near.nearest(verb, ("secret",)) is None:
         return words
-    name = named.split(maxsplit=1)[:1] if what == "set" else []
-    return " ".join([verb, *(["set"] if name else []), *name, "***"])
+    name, *value = named.split(maxsplit=1)[:2] or [""]
+    if what in ("", "list") or (what in _FORGETS and not value):
+        return words
+    known = [what, name] if name and what in ("set", *_FORGETS) else []
+    return " ".join([verb, *known[verb == "set" :], "***"])
+
+
+def _bare(words: str) -> tuple[str, str]:
+    """The first word in small letters without any quotes, and the rest."""
+    first, *rest = words.split(maxsplit=1) or [""]
+    return first.strip("'\"").lower(), rest[0].strip() if rest else ""
 
 
 def _status(rest: str, desk: CommandDesk) -> str:
+    no_arguments(rest, "/mcp status")
     found = desk.servers.status()
     if not found:
         return desk.say("mcp_none")
@@ -67,72 +79,82 @@ def _line(status: Status, desk: CommandDesk) -> str:
 
 
 def _reload(rest: str, desk: CommandDesk) -> str:
+    no_arguments(rest, "/mcp reload")
     desk.reload()
     return desk.say("mcp_reload")
 
 
-def _start(name: str, desk: CommandDesk) -> str:
-    desk.servers.start(_named(name))
+def _start(rest: str, desk: CommandDesk) -> str:
+    name = _named(rest, desk)
+    desk.servers.start(name)
     return desk.say("mcp_started", name=name)
 
 
-def _stop(name: str, desk: CommandDesk) -> str:
-    desk.servers.stop(_named(name))
+def _stop(rest: str, desk: CommandDesk) -> str:
+    name = _named(rest, desk)
+    desk.servers.stop(name)
     return desk.say("mcp_stopped", name=name)
 
 
-def _restart(name: str, desk: CommandDesk) -> str:
-    desk.servers.restart(_named(name))
+def _restart(rest: str, desk: CommandDesk) -> str:
+    name = _named(rest, desk)
+    desk.servers.restart(name)
     return desk.say("mcp_restarted", name=name)
 
 
 def _auth(rest: str, desk: CommandDesk) -> str:
-    verb, name = _parted(rest)
-    name = _named(name)
-    if verb == "login":
-        desk.servers.sign_in(name, lambda address: desk.tell(desk.say("mcp_open", address=address)), desk.scope)
-        return desk.say("mcp_signed_in", name=name)
-    if verb == "logout":
-        desk.servers.sign_out(name)
-        return desk.say("mcp_signed_out", name=name)
-    if verb == "status":
-        found = [status for status in desk.servers.status() if status.name == name]
-        return _line(found[0], desk) if found else desk.say("mcp_no_such", name=bounds.one_line(name, 80))
-    raise Refused("mcp_auth_how")
+    verb, rest = slash.parted(rest)
+    act = _AUTH.get(verb.lower())
+    if act is None:
+        raise Refused("mcp_auth_how")
+    return act(_named(rest, desk), desk)
+
+
+def _login(name: str, desk: CommandDesk) -> str:
+    desk.servers.sign_in(name, lambda address: desk.tell(desk.say("mcp_open", address=address)), desk.scope)
+    return desk.say("mcp_signed_in", name=name)
+
+
+def _logout(name: str, desk: CommandDesk) -> str:
+    desk.servers.sign_out(name)
+    return desk.say("mcp_signed_out", name=name)
+
+
+def _signed(name: str, desk: CommandDesk) -> str:
+    return next(_line(status, desk) for status in desk.servers.status() if status.name == name)
 
 
 def _secret(rest: str, desk: CommandDesk) -> str:
     kept = secrets_file(desk.home)
     values = kept.read()
-    verb, named = _parted(rest)
-    words = named.split(maxsplit=1)
-    if verb == "list" and not words:
+    verb, named = slash.parted(rest)
+    name, value = slash.parted(named)
+    if verb.lower() == "list" and not named:
         return desk.say("mcp_secrets", names=", ".join(f"`{name}`" for name in sorted(values)) or "-")
-    if not words or _NAME.fullmatch(words[0]) is None:
+    if _NAME.fullmatch(name) is None:
         raise Refused("mcp_secret_name")
-    if verb == "set" and len(words) == 2:
-        kept.write({**values, words[0]: words[1]})
-        return desk.say("mcp_secret_kept", name=words[0])
-    if verb in _FORGETS and len(words) == 1:
-        if words[0] not in values:
-            raise Refused("mcp_no_secret", name=words[0])
-        kept.write({name: value for name, value in values.items() if name != words[0]})
-        return desk.say("mcp_secret_forgotten", name=words[0])
+    if verb.lower() == "set" and value:
+        kept.write({**values, name: slash.unquoted(value)})
+        return desk.say("mcp_secret_kept", name=name)
+    if verb.lower() in _FORGETS and not value:
+        if name not in values:
+            raise Refused("mcp_no_secret", name=name)
+        kept.write({kept_name: kept_value for kept_name, kept_value in values.items() if kept_name != name})
+        return desk.say("mcp_secret_forgotten", name=name)
     raise Refused("mcp_secret_how")
 
 
-def _parted(words: str) -> tuple[str, str]:
-    """The first word in small letters, and the rest."""
-    first, *rest = words.split(maxsplit=1) or [""]
-    return first.lower(), rest[0].strip() if rest else ""
-
-
-def _named(name: str) -> str:
+def _named(rest: str, desk: CommandDesk) -> str:
+    """The server that is meant, which may have blanks in its name. Raises `Refused`."""
+    name = slash.unquoted(rest)
     if not name:
         raise Refused("mcp_name")
+    if all(status.name != name for status in desk.servers.status()):
+        raise Refused("mcp_no_such", name=bounds.asked_line(name, 80))
     return name
 
 
+_AUTH: dict[str, Callable[[str, CommandDesk], str]] = {"login": _login, "logout": _logout, "status": _signed}
 _VERBS: dict[str, Callable[[str, CommandDesk], str]] = {
     "status": _status,
     "reload": _reload,

@@ -9,6 +9,7 @@ from acpagent.core.bounds import asked_line, one_line
 from acpagent.core.memory import Note
 from acpagent.core.repositories import repository_of
 from acpagent.runtime.commands.arguments import Refused, minute, split
+from acpagent.runtime.session import slash
 from acpagent.runtime.session.services import CommandDesk
 
 _MOST = 50
@@ -18,16 +19,16 @@ _ALL = "--all"
 
 def answer(words: str, desk: CommandDesk) -> str:
     """Raises `Refused`, `Fault`."""
-    verb, *rest = split(words) or ["list"]
-    act = _VERBS.get(verb.lower())
+    verb, rest = slash.parted(words)
+    act = _VERBS.get(verb.lower() or "list")
     if act is None:
         raise Refused("memory_unknown", verb=one_line(verb, 40))
     return act(rest, desk)
 
 
-def _list(rest: list[str], desk: CommandDesk) -> str:
+def _list(rest: str, desk: CommandDesk) -> str:
     root = memory.top(desk.cwd)
-    found = memory.matching(_notes(desk), " ".join(rest))
+    found = memory.matching(_notes(desk), slash.unquoted(rest))
     lines = [f"- `{note.id}` {_about(note, root, desk)}: {asked_line(note.text, _TEXT)}" for note in found[:_MOST]]
     if len(found) > _MOST:
         lines.append(f"- {desk.say('memory_more', count=len(found) - _MOST)}")
@@ -41,7 +42,7 @@ def _about(note: Note, root: str, desk: CommandDesk) -> str:
     return f"({', '.join(parts)})"
 
 
-def _show(rest: list[str], desk: CommandDesk) -> str:
+def _show(rest: str, desk: CommandDesk) -> str:
     note = _found(rest, "show", desk)
     source = note.file or "-"
     lines = [
@@ -55,9 +56,9 @@ def _show(rest: list[str], desk: CommandDesk) -> str:
     )
 
 
-def _forget(rest: list[str], desk: CommandDesk) -> str:
+def _forget(rest: str, desk: CommandDesk) -> str:
     repository = repository_of(desk.cwd)
-    if rest == [_ALL]:
+    if rest == _ALL:
         every = _notes(desk)
         desk.memory.forget(repository, [note.id for note in every])
         return desk.say("memory_forgot_all", count=len(every))
@@ -70,16 +71,17 @@ def _notes(desk: CommandDesk) -> tuple[Note, ...]:
     return desk.memory.notes(repository_of(desk.cwd))
 
 
-def _found(rest: list[str], verb: str, desk: CommandDesk) -> Note:
-    if len(rest) != 1:
+def _found(rest: str, verb: str, desk: CommandDesk) -> Note:
+    given = split(rest)
+    if len(given) != 1:
         raise Refused("memory_needs_id", verb=verb)
     for note in _notes(desk):
-        if note.id == rest[0]:
+        if note.id == given[0]:
             return note
-    raise Refused("memory_not_found", id=one_line(rest[0], 40))
+    raise Refused("memory_not_found", id=one_line(given[0], 40))
 
 
-_VERBS: dict[str, Callable[[list[str], CommandDesk], str]] = {
+_VERBS: dict[str, Callable[[str, CommandDesk], str]] = {
     "list": _list,
     "ls": _list,
     "show": _show,

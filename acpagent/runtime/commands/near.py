@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-NAME = re.compile(r"/[A-Za-z][A-Za-z-]*")
+_NAME = re.compile(r"[a-z][a-z-]*")
 _LEAST = 3  # letters; of a shorter word nobody knows what it was meant to be
 _LONG = 7
 
 
 def nearest(word: str, names: Iterable[str]) -> str | None:
-    """The one name that a word is nearly; None if it is far from all, or near to several."""
-    if len(word) < _LEAST:
+    """The one name that a word in small letters is nearly; None if it is far from all, near to several, or no name."""
+    if len(word) < _LEAST or _NAME.fullmatch(word) is None:
         return None
     found = sorted((slips(word, name), name) for name in names)
     near = [name for count, name in found if count <= (2 if min(len(word), len(name)) >= _LONG else 1)]

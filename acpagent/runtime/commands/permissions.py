@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from acpagent.core import bounds
 from acpagent.core.faults import Fault
 from acpagent.core.rules import Rule
-from acpagent.runtime.commands.arguments import Refused
+from acpagent.runtime.commands.arguments import Refused, split
 from acpagent.runtime.session.services import CommandDesk
 
 # What people write -> the approval it stands for.
@@ -18,7 +18,7 @@ _RULE_LETTERS = 300
 def answer(words: str, desk: CommandDesk) -> str:
     """Show what is in force, or set it first. Nothing of it is remembered beyond the session but the approval. Raises
     `Refused`."""
-    wanted = words.strip().lower()
+    wanted = " ".join(split(words)).lower()
     if not wanted:
         return _report(desk)
     if wanted == "clear":

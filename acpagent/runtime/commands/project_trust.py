@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from acpagent.core.bounds import printable
+from acpagent.core.bounds import one_line, printable
 from acpagent.core.faults import Fault
 from acpagent.extensions import trust
 from acpagent.extensions.trust import Standing
+from acpagent.runtime.commands.arguments import Refused, split
 from acpagent.runtime.session.services import CommandDesk
 
 _MOST = 40
 
 
 def answer(words: str, desk: CommandDesk) -> str:
-    """Show how the project stands, or change that first."""
-    verb, *rest = words.split() or ["status"]
+    """Show how the project stands, or change that first. Raises `Refused`."""
+    verb, *rest = split(words) or ["status"]
     act = _VERBS.get(verb.lower())
     if act is None or len(rest) > 1 or (rest and act is not _approve):
-        return desk.say("trust_how")
+        raise Refused("trust_unknown", words=one_line(words, 60))
     try:
         return act(desk, *rest)
     except Fault as fault:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from acpagent.core.bounds import asked_line
-from acpagent.runtime.commands.arguments import Refused, minute, split
+from acpagent.runtime.commands.arguments import minute, no_arguments
 from acpagent.runtime.session.services import CommandDesk
 
 
 def answer(words: str, desk: CommandDesk) -> str:
     """Raises `Refused`, `Fault`."""
-    if split(words):
-        raise Refused("command_no_arguments", command="/session")
+    no_arguments(words, "/session")
     stats = desk.stats()
     row = stats.row
     lines = [

@@ -13,21 +13,23 @@ from acpagent.core.paths import within
 from acpagent.extensions import skills, trust
 from acpagent.extensions.project import Project, scan
 from acpagent.extensions.skills import Skill
-from acpagent.runtime.commands.arguments import Refused
+from acpagent.runtime.commands.arguments import Refused, split
+from acpagent.runtime.session import slash
 from acpagent.runtime.session.services import CommandDesk
 
 _SHOWN = 16_000
+_LISTED = 40
 _TEMPLATE = "---\nname: {name}\ndescription: {description}\n---\n\n{body}\n"
 
 
 def answer(words: str, desk: CommandDesk) -> str:
     """Do what the words say."""
-    verb, _, rest = words.strip().partition(" ")
+    verb, rest = slash.parted(words)
     act = _VERBS.get(verb.lower() or "list")
     if act is None:
         return f"{desk.say('skill_unknown', verb=one_line(verb, 40))}\n\n{desk.say('command_skill_how')}"
     try:
-        return act(rest.strip(), desk)
+        return act(rest, desk)
     except Refused as refused:
         return desk.say(refused.code, **refused.params)
     except Fault as fault:
@@ -36,8 +38,13 @@ def answer(words: str, desk: CommandDesk) -> str:
         return desk.say("command_failed", cause=error.strerror or error)
 
 
+def missing(name: str, desk: CommandDesk) -> str:
+    """What is said to a person who calls up a skill that there is not."""
+    return desk.say("skill_not_found", name=one_line(name, 60), known=_names(desk, lambda one: one.for_person))
+
+
 def _list(rest: str, desk: CommandDesk) -> str:
-    flags = rest.split()
+    flags = split(rest)
     if not set(flags) <= {"--invalid", "--disabled"}:
         return f"{desk.say('skill_list_flags')}\n\n{desk.say('command_skill_how')}"
     parts = []
@@ -67,7 +74,7 @@ def _line(one: Skill) -> str:
 
 
 def _show(rest: str, desk: CommandDesk) -> str:
-    one = _found(rest, desk)
+    one = _found(slash.unquoted(rest), "show", desk)
     text = one.body if len(one.body) <= _SHOWN else f"{one.body[:_SHOWN]}\n[... the rest is in the file]"
     mark = "```"
     while mark in text:
@@ -91,11 +98,11 @@ def _facts(one: Skill, desk: CommandDesk) -> tuple[tuple[str, str], ...]:
 
 
 def _new(rest: str, desk: CommandDesk) -> str:
-    name, _, told = rest.partition(" ")
+    name, told = slash.parted(rest)
     _check_name(name)
     target = os.path.join(desk.home, "skills", name)
     _check_free(target)
-    told = told.strip()
+    told = slash.unquoted(told)
     untold = desk.say("skill_use_when", name=name)
     first = one_line(next((line for line in told.split("\n") if line.strip()), untold), 200)
     quoted = '"' + first.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -107,11 +114,11 @@ def _new(rest: str, desk: CommandDesk) -> str:
 
 
 def _promote(rest: str, desk: CommandDesk) -> str:
-    name, *flags = rest.split() or [""]
+    name, *flags = split(rest) or [""]
     scope = {"": "project", "--scope=project": "project", "--scope=user": "user"}.get(" ".join(flags))
     if scope is None:
         raise Refused("skill_promote_scope")
-    one = _found(name, desk)
+    one = _found(name, "promote", desk)
     _check_name(one.name)
     if one.scope == scope:
         raise Refused("skill_there", path=printable(one.path))
@@ -146,8 +153,8 @@ def _copy(one: Skill, target: str) -> None:
 
 
 def _remove(rest: str, desk: CommandDesk) -> str:
-    words = rest.split()
-    one = _found(" ".join(word for word in words if word != "--confirm"), desk)
+    words = split(rest)
+    one = _found(" ".join(word for word in words if word != "--confirm"), "rm", desk)
     whole = os.path.basename(one.path) == skills.FILE
     place = os.path.dirname(one.path) if whole else one.path
     own = os.path.join(desk.home, "skills")
@@ -196,12 +203,18 @@ def _rest(project: Project, path: str) -> dict[str, tuple[str, int, str]]:
     }
 
 
-def _found(name: str, desk: CommandDesk) -> Skill:
+def _found(name: str, verb: str, desk: CommandDesk) -> Skill:
     one = desk.extensions.skill(name)
     if one is None:
-        known = ", ".join(f"`{skill.name}`" for skill in desk.extensions.skills[:40])
-        raise Refused("skill_not_found", name=one_line(name, 60), known=known or "-")
+        known = _names(desk, lambda one: True)
+        if not name:
+            raise Refused("skill_needs_name", verb=verb, known=known)
+        raise Refused("skill_not_found", name=one_line(name, 60), known=known)
     return one
+
+
+def _names(desk: CommandDesk, fits: Callable[[Skill], bool]) -> str:
+    return ", ".join(f"`{one.name}`" for one in desk.extensions.skills[:_LISTED] if fits(one)) or "-"
 
 
 def _check_name(name: str) -> None:

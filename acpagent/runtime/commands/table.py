@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from acpagent.core import bounds, catalogue
+from acpagent.core import bounds
 from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Command
 from acpagent.core.faults import Fault
@@ -29,7 +29,9 @@ from acpagent.runtime.commands import (
     skill,
 )
 from acpagent.runtime.commands.arguments import Refused
-from acpagent.runtime.commands.elsewhere import ELSEWHERE
+from acpagent.runtime.commands.elsewhere import ELSEWHERE, OTHER_WORDS
+from acpagent.runtime.session import slash
+from acpagent.runtime.session.model_commands import CAPSULE, SKILL, loads_capsule
 from acpagent.runtime.session.services import CommandDesk, LocalAnswer
 
 
@@ -43,21 +45,9 @@ class LocalCommand:
     answer: Callable[[str, CommandDesk], str]
     hidden: Callable[[str], str] = str
 
-    def about(self, language: str) -> str:
-        return catalogue.say(self._code, {}, language)
-
-    def hint(self, language: str) -> str | None:
-        code = f"{self._code}_usage"
-        return catalogue.say(code, {}, language) if catalogue.knows(code) else None
-
-    def how(self, language: str) -> str | None:
-        """More than fits in a hint."""
-        code = f"{self._code}_how"
-        return catalogue.say(code, {}, language) if catalogue.knows(code) else None
-
-    @property
-    def _code(self) -> str:
-        return f"command_{self.name.replace('-', '_')}"
+    def hides(self, words: str) -> bool:
+        """Whether there is something in the words that is neither kept nor shown to the model."""
+        return self.hidden(words) != words
 
 
 class CommandTable:
@@ -87,64 +77,65 @@ class CommandTable:
         self._commands = {command.name: command for command in commands}
 
     def listed(self, language: str) -> tuple[Command, ...]:
-        return tuple(Command(each.name, each.about(language), each.hint(language)) for each in self._commands.values())
+        return tuple(Command(name, slash.about(name, language), slash.hint(name, language)) for name in self._commands)
 
     def find(self, blocks: tuple[Block, ...], claimed: bool) -> LocalAnswer | None:
-        """What answers if the first text block begins with one of the commands (CMD-04), with one that belongs to a
-        terminal, or with what is nearly one of ours and nobody else's. Any other goes to the model as text (CMD-05),
-        and so does a path (CMD-06)."""
-        name, words = _read(blocks)
-        command = self._commands.get(name)
-        if name == "capsule" and words.partition(" ")[0].lower() in capsule.LOADS:
-            return None  # that makes a prompt
-        if command is not None:
-            return lambda desk: _answer(command, words, desk)
-        if claimed or not name:
+        """What answers if the first text begins with one of the commands (CMD-04), with one that belongs to a terminal,
+        or with what is nearly one of ours and nobody else's. Any other goes to the model as text (CMD-05), and so does
+        a path (CMD-06), and what begins with a blank, but no secret ever does."""
+        written = slash.read(blocks)
+        if written is None:
             return None
+        name, words = written.name.lower(), written.words
+        meant = self._meant(name)
+        if written.indented and (meant is None or not self._commands[meant].hides(words)):
+            return None
+        if name == CAPSULE and loads_capsule(words):
+            return None  # that makes a prompt
+        if name in self._commands:
+            return lambda desk: _answer(self._commands[name], words, desk)
+        return None if claimed else self._explained(name, meant)
+
+    def _explained(self, name: str, meant: str | None) -> LocalAnswer | None:
+        """What is said of a word that is no command here, if that is worth saying."""
         if name in ELSEWHERE:
             return lambda desk: desk.say(ELSEWHERE[name], command=f"/{name}")
-        meant = near.nearest(name, self._commands)
-        return None if meant is None else lambda desk: desk.say("command_near", written=f"/{name}", meant=f"/{meant}")
+        if name.startswith(SKILL):
+            return lambda desk: skill.missing(name.removeprefix(SKILL), desk)
+        instead = OTHER_WORDS.get(name, meant)
+        return (
+            None if instead is None else lambda desk: desk.say("command_near", written=f"/{name}", meant=f"/{instead}")
+        )
+
+    def _meant(self, name: str) -> str | None:
+        """The command of ours with that name, or with nearly that name."""
+        return name if name in self._commands else near.nearest(name, self._commands)
 
     def kept(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        name, words = _read(blocks)
-        command = self._commands.get(name) or self._commands.get(near.nearest(name, self._commands) or "")
-        if command is None:
+        written = slash.read(blocks)
+        meant = None if written is None else self._meant(written.name.lower())
+        if written is None or meant is None or not self._commands[meant].hides(written.words):
             return blocks
-        written = Text(f"/{name} {command.hidden(words)}".strip())
-        if command.hidden(words) == words:
-            return blocks
-        return (written, *(block for block in blocks if not isinstance(block, Text)))
+        shown = Text(f"/{written.name.lower()} {self._commands[meant].hidden(written.words)}")
+        return (shown, *(block for block in blocks if not isinstance(block, Text)))
 
     def _help(self, words: str, desk: CommandDesk) -> str:
-        asked = words.split(maxsplit=1)[0].removeprefix("/").lower() if words.strip() else ""
-        if asked in self._commands:
-            return _usage(self._commands[asked], desk.language)
+        asked = slash.parted(words)[0].removeprefix("/")
+        if asked.lower() in self._commands:
+            return slash.usage(asked.lower(), desk.language)
+        brought = [command for command in desk.commands if command.name == asked]
+        if brought:
+            return f"`/{asked}{f' {brought[0].hint}' if brought[0].hint else ''}`: {brought[0].description}"
         commands = (*self.listed(desk.language), *desk.commands)
         lines = [f"- `/{command.name}`: {bounds.one_line(command.description, 200)}" for command in commands]
-        return "\n".join([desk.say("help_head"), "", *lines, "", desk.say("help_tail")])
+        unknown = [desk.say("help_unknown", name=bounds.one_line(asked, 40)), ""] if asked else []
+        return "\n".join([*unknown, desk.say("help_head"), "", *lines, "", desk.say("help_tail")])
 
 
 def _answer(command: LocalCommand, words: str, desk: CommandDesk) -> str:
     try:
         return command.answer(words, desk)
     except Refused as refused:
-        said = desk.say(refused.code, **refused.params)
-        return f"{said}\n\n{_usage(command, desk.language)}"
+        return f"{desk.say(refused.code, **refused.params)}\n\n{slash.usage(command.name, desk.language)}"
     except Fault as fault:
         return desk.say("command_failed", cause=fault.message)
-
-
-def _usage(command: LocalCommand, language: str) -> str:
-    hint = command.hint(language)
-    lines = [f"`/{command.name}{f' {hint}' if hint else ''}`: {command.about(language)}"]
-    how = command.how(language)
-    return "\n".join([*lines, "", how] if how else lines)
-
-
-def _read(blocks: tuple[Block, ...]) -> tuple[str, str]:
-    """The name of a command in small letters and the words after it; no name where there is none."""
-    text = next((block.text for block in blocks if isinstance(block, Text)), "")
-    name, *rest = text.split(maxsplit=1) or [""]
-    found = near.NAME.fullmatch(name)
-    return (name[1:].lower(), rest[0].strip() if rest else "") if found else ("", "")

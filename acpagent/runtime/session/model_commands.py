@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,11 +19,12 @@ from acpagent.extensions.skills import Skill
 from acpagent.extensions.speech import SidecarFault
 from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.prompts import PromptCommand
-from acpagent.runtime.session import capsules
+from acpagent.runtime.session import capsules, slash
 from acpagent.runtime.session.equipment import Kit
 
 SKILL = "skill:"
 CAPSULE = "capsule"
+_LOADS = frozenset({"load", "open"})
 
 
 class CommandFault(Exception):
@@ -61,18 +61,27 @@ class ModelCommand:
     work_out: Callable[[str, Use], Meant]
 
 
+def loads_capsule(words: str) -> bool:
+    """Whether the words after `/capsule` ask to load one, which is for the model."""
+    return slash.parted(words)[0].lower() in _LOADS
+
+
 def _load_capsule(words: str, use: Use) -> Meant:
     """What a capsule says, as context of the person's prompt."""
     try:
-        named = shlex.split(words)[1:]
+        named = slash.split(slash.parted(words)[1])
         found = capsules.named(" ".join(named), use.home, use.cwd)
     except CapsuleFault as fault:
-        raise CommandFault(say(fault.code, {}, use.language)) from None
+        raise _unused(fault.code, use) from None
     except ValueError:
-        raise CommandFault(say("command_quotes", {}, use.language)) from None
+        raise _unused("command_quotes", use) from None
     except OSError as error:
         raise CommandFault(say("command_failed", {"cause": error.strerror or error}, use.language)) from None
     return Meant((Text(capsule.prompt(found)),))
+
+
+def _unused(code: str, use: Use) -> CommandFault:
+    return CommandFault(f"{say(code, {}, use.language)}\n\n{slash.usage(CAPSULE, use.language)}")
 
 
 _LOAD_CAPSULE = ModelCommand(Command(CAPSULE, ""), _load_capsule)
@@ -91,17 +100,14 @@ class ModelCommands:
         return tuple(self._commands[name].listed for name in sorted(self._commands) if name != CAPSULE)
 
     def find(self, blocks: Sequence[Block]) -> Callable[[Use], Meant] | None:
-        """What works a prompt out that begins with one of the commands (CMD-04); its other blocks stay."""
-        place = next((index for index, block in enumerate(blocks) if isinstance(block, Text)), None)
-        if place is None:
+        """What works a prompt out that begins with one of the commands; its other blocks stay."""
+        written = slash.read(blocks)
+        if written is None or written.indented:
             return None
-        written = blocks[place]
-        assert isinstance(written, Text)
-        name, *rest = written.text.split(maxsplit=1) or [""]
-        command = self._commands.get(name[1:]) if name.startswith("/") else None
+        command = self._commands.get(written.name) or self._commands.get(written.name.lower())
         if command is None:
             return None
-        words = rest[0].strip() if rest else ""
+        words, place = written.words, written.place
 
         def work_out(use: Use) -> Meant:
             meant = command.work_out(words, use)

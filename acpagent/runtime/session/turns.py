@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from acpagent.core import memory
-from acpagent.core.blocks import Block, Text
+from acpagent.core.blocks import Block, Text, first_text
 from acpagent.core.events import Chunk, Controls, Notice, TitleChanged, TurnEnded, TurnStarted
 from acpagent.core.faults import Fault, OurFault
 from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UsageSet, UserSaid
@@ -221,12 +221,11 @@ class TurnRunner:
 
     def _heard(self, turn: Turn, meant: Meant) -> tuple[Meant, str | None]:
         """What plugins make of the first words of a prompt, and why it must not be heard. Raises `Cancelled`."""
-        place = next((index for index, block in enumerate(meant.blocks) if isinstance(block, Text)), None)
-        if place is None:
+        first = first_text(meant.blocks)
+        if first is None:
             return meant, None
-        written = meant.blocks[place]
-        assert isinstance(written, Text)
-        words, refusal = self._plugins(turn).heard(written.text)
+        place, written = first
+        words, refusal = self._plugins(turn).heard(written)
         blocks = (*meant.blocks[:place], Text(words), *meant.blocks[place + 1 :])
         return replace(meant, blocks=blocks), refusal
 
