@@ -10,7 +10,7 @@ import pytest
 from acpagent.core.forms import Answer, Form
 from acpagent.core.live import LiveOutput
 from acpagent.core.paths import Roots
-from acpagent.core.scope import Cancelled, Scope
+from acpagent.core.scope import Cancelled, Scope, run_closers
 from acpagent.core.toolcalls import ToolContext
 from acpagent.extensions.surface import UnfitForm
 from tests.extensions.sidecars import EXAMPLE, Screen, Troupe, example
@@ -145,7 +145,7 @@ def test_cancelling_an_action_takes_its_form_back() -> None:
     asked = Scope()
 
     def wait(form: Form, scope: Scope) -> Answer:
-        asked.cancel()
+        run_closers(asked.cancel())
         scope.pause(30)
         raise AssertionError
 
