@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ StartAgent = Callable[..., Agent]
 # How long an example takes says nothing here; the first one on a fresh machine builds tables of characters.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+# A job in the background of a script is started with SIGINT ignored, and so would be all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Home:
