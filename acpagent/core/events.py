@@ -145,6 +145,14 @@ class CompactionChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryChunk:
+    """A piece of a summary while it is written; the end of the compaction has all of it, perhaps in other words."""
+
+    compaction_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Something acpagent says to the person: a code of `core.catalogue` with its parameters. `message_id` is
     empty where it is not stored, so that it need not stay the same."""
@@ -192,6 +200,7 @@ Event = (
     | CommandsChanged
     | TitleChanged
     | CompactionChanged
+    | SummaryChunk
     | Notice
     | EvidenceReady
     | Surface

@@ -178,7 +178,7 @@ class Compacted:
     from here on. `kept_from` is the id of a message, or of the first call of a reply without words.
 
     `before` and `after`: tokens in the window, of `size`. `by_model`: the model wrote it. `tokens` is what that took,
-    `cost` the session's so far.
+    `cost` the session's so far. `results`: letters that each result of a call may have in what is kept; 0 for all.
     """
 
     turn_id: str
@@ -193,6 +193,7 @@ class Compacted:
     tokens: int = 0
     cost: float | None = None
     currency: str = "USD"
+    results: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +286,16 @@ def _read_usage(data: dict[str, Any]) -> UsageSet:
     return UsageSet(data["turn"], **plain, estimated=data.get("estimated", False))
 
 
+def _compacted(entry: Compacted) -> dict[str, Any]:
+    data = {"turn": entry.turn_id} | {name: getattr(entry, name) for name in _COMPACTED}
+    return data | ({"results": entry.results} if entry.results else {})
+
+
+def _read_compacted(data: dict[str, Any]) -> Compacted:
+    plain = {name: data[name] for name in _COMPACTED}
+    return Compacted(data["turn"], **plain, results=data.get("results", 0))
+
+
 def _read_rewound(data: dict[str, Any]) -> Rewound:
     plain = {name: data[name] for name in _REWOUND}
     return Rewound(data["turn"], **plain | {"files": tuple(data["files"])})
@@ -359,7 +370,7 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
     "evidence": (EvidenceSet, _evidence, _read_evidence),
     "permitted": (Permitted, _fields(*_PERMITTED), _read_permitted),
     "goal": (GoalSet, _fields(*_GOAL), _reader(GoalSet, *_GOAL)),
-    "compacted": (Compacted, _fields(*_COMPACTED), _reader(Compacted, *_COMPACTED)),
+    "compacted": (Compacted, _compacted, _read_compacted),
     "file": (FileKept, _fields(*_FILE), _reader(FileKept, *_FILE)),
     "rewound": (Rewound, _fields(*_REWOUND), _read_rewound),
     "tombstone": (Tombstone, _fields(), _reader(Tombstone)),

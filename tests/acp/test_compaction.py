@@ -138,6 +138,10 @@ def test_COMP_01_COMP_02_clients_that_show_summaries_get_them(
     updates = fill(one, session, model)
     begun, ended = compactions(updates)
     assert [begun["status"], ended["status"]] == ["in_progress", "completed"]
+    chunks = [update for update in updates if update["sessionUpdate"] == "compaction_summary_chunk"]
+    assert [chunk["content"]["text"] for chunk in chunks] == [SUMMARY]
+    assert chunks[0]["compactionId"] == begun["compactionId"]
+    assert updates.index(begun) < updates.index(chunks[0]) < updates.index(ended)
     assert begun["compactionId"] == ended["compactionId"]
     assert "summary" not in begun
     assert SUMMARY in ended["summary"][0]["text"]

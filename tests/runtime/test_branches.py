@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from hypothesis import given, settings
@@ -61,14 +61,16 @@ class Life:
 
     def compact(self, turn_id: str, trigger: CompactionTrigger, room: int) -> None:
         pieces = [piece for piece in self.told.pieces() if piece.turn_id != turn_id or trigger != "person"]
-        begin = cut(pieces, room, room)
-        if begin is None:
+        found = cut(pieces, room, room)
+        if found is None:
             return
+        begin = found.begin
         summary = " ".join(texts([piece.message for piece in pieces[:begin]]))
         kept_from = pieces[begin].anchor if begin < len(pieces) else ""
         assert begin == len(pieces) or kept_from
         number = next(self.numbers)
-        self.add(Compacted(turn_id, f"compaction{number}", summary, kept_from, 9, 5, 99, trigger, True))
+        made = Compacted(turn_id, f"compaction{number}", summary, kept_from, 9, 5, 99, trigger, True)
+        self.add(replace(made, results=found.results))
 
     def rewind(self, target: str) -> None:
         turn_id = f"local{next(self.numbers)}"
@@ -117,13 +119,14 @@ def turn(draw: st.DrawFn, life: Life) -> None:
     rounds = draw(st.integers(0, 3))
     for number in range(rounds):
         if draw(st.integers(0, 3)) == 0:
-            steps.append(draw(st.integers(0, 600)))
+            steps.append(draw(st.integers(0, 2_000)))
         steps.append(Said(turn_id, f"{turn_id}-{number}", "assistant", f"<{turn_id}> says"))
         calls = [
             CallMade(turn_id, f"{turn_id}-{number}-{each}", f"id{each}", "f", "{}", number)
             for each in range(draw(st.integers(0 if number + 1 == rounds else 1, 2)))
         ]
-        steps += [*calls, *(settled(made, f"<{turn_id}> result") for made in calls)]
+        length = draw(st.sampled_from([0, 900]))
+        steps += [*calls, *(settled(made, f"<{turn_id}> result {'x' * length}") for made in calls)]
     buried = draw(st.integers(0, 4)) == 0
     stop = None if buried else "end_turn"
     steps.append(TurnClosed(turn_id, stop, Usage()))  # type: ignore[arg-type]

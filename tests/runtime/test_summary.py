@@ -12,7 +12,7 @@ from acpagent.core.model import AssistantMessage, Message, ToolMessage, UserMess
 from acpagent.core.toolcalls import Location, PlanEntry, ToolCall
 from acpagent.runtime.turn import summary
 from acpagent.runtime.turn.conversation import Piece, summary_piece
-from acpagent.runtime.turn.cutting import cut
+from acpagent.runtime.turn.cutting import Cut, cut
 from acpagent.runtime.turn.meter import Meter
 from acpagent.runtime.turn.spending import warning
 from acpagent.runtime.turn.workrecord import WorkRecord
@@ -33,28 +33,40 @@ def turn(name: str, calls: int = 1) -> list[Piece]:
 
 def test_whole_turns_are_kept_where_they_fit() -> None:
     pieces = [*turn("a"), *turn("b"), *turn("c")]  # of 40 letters each
-    assert cut(pieces, 79, 0) == 8
-    assert cut(pieces, 80, 0) == 4
-    assert cut(pieces, 30, 0) == 9  # not a whole one: its last messages
+    assert cut(pieces, 79, 0) == Cut(8)
+    assert cut(pieces, 80, 0) == Cut(4)
+    assert cut(pieces, 30, 0) == Cut(9)  # not a whole one: its last messages
     assert cut(pieces, 120, 0) is None
 
 
 def test_calls_stay_with_their_results() -> None:
     pieces = turn("a", calls=3)
-    assert [cut(pieces, room, 0) for room in (10, 20, 30, 40, 50)] == [7, 7, 5, 5, 3]
+    assert [cut(pieces, room, 0) for room in (10, 20, 30, 40, 50)] == [Cut(7), Cut(7), Cut(5), Cut(5), Cut(3)]
 
 
 def test_what_stands_last_is_kept_unless_it_is_too_much() -> None:
     pieces = turn("a", calls=2)[:-1]
-    assert cut(pieces, 5, 20) == 3
-    assert cut(pieces, 5, 19) == len(pieces)
-    assert cut([*pieces, *turn("b")[:1]], 5, 5) == len(pieces)  # nobody has read that prompt
+    assert cut(pieces, 5, 20) == Cut(3)
+    assert cut(pieces, 5, 19) == Cut(len(pieces))
+    assert cut([*pieces, *turn("b")[:1]], 5, 5) == Cut(len(pieces))  # nobody has read that prompt
     assert cut(turn("b")[:1], 5, 5) is None
+
+
+def test_results_that_stand_last_are_cut_so_that_they_fit() -> None:
+    def called(*letters: int) -> list[Piece]:
+        results = [piece("a", ToolMessage("id", "f", "result"), "", length) for length in letters]
+        return [piece("a", UserMessage("a"), "a-u"), piece("a", AssistantMessage("works"), "a-0"), *results]
+
+    assert cut(called(5_000), 5, 1_010) == Cut(1, 1_000)
+    assert cut(called(200, 5_000, 5_000), 5, 2_210) == Cut(1, 1_000)  # the short one stays whole
+    assert cut(called(600, 600), 5, 1_210) == Cut(1)
+    assert cut(called(5_000, 5_000), 5, 700) == Cut(4)  # nothing would be left of them
+    assert cut([summary_piece("all"), *called(5_000)[1:]], 5, 1_010) == Cut(1, 1_000)
 
 
 def test_a_summary_alone_is_not_summarised_again() -> None:
     assert cut([summary_piece("all"), *turn("a")], 1_000, 0) is None
-    assert cut([summary_piece("all"), *turn("a")], 15, 0) == 4
+    assert cut([summary_piece("all"), *turn("a")], 15, 0) == Cut(4)
 
 
 def said(text: str, turn_id: str = "t", number: int = 0) -> UserSaid:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from acpagent.core import catalogue
-from acpagent.core.events import CompactionChanged
+from acpagent.core.events import CompactionChanged, SummaryChunk
 
 Update = dict[str, Any]
 
@@ -25,6 +25,14 @@ def render(event: CompactionChanged, structured: bool, language: str) -> list[Up
             "_meta": _meta(event),
         }
     ]
+
+
+def render_chunk(event: SummaryChunk, structured: bool) -> list[Update]:
+    """What the summary has so far is appended to; the update at the end replaces it by the whole (COMP-02)."""
+    if not structured:
+        return []
+    content = {"type": "text", "text": event.text}
+    return [{"sessionUpdate": "compaction_summary_chunk", "compactionId": event.compaction_id, "content": content}]
 
 
 def _update(event: CompactionChanged) -> Update:

@@ -18,6 +18,7 @@ from acpagent.core.events import (
     EvidenceReady,
     Notice,
     PlanChanged,
+    SummaryChunk,
     Surface,
     TitleChanged,
     ToolChanged,
@@ -86,6 +87,8 @@ class Renderer:
             return self._tool(event)
         if isinstance(event, CompactionChanged):
             return compactions.render(event, self._compactions(), self._language())
+        if isinstance(event, SummaryChunk):
+            return compactions.render_chunk(event, self._compactions())
         if isinstance(event, Surface):
             return self._surfaces.render(event)
         function = self._table.get(type(event))

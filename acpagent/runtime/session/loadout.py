@@ -23,6 +23,8 @@ AXES = ("model", "effort", "work_mode", SOURCES)
 AUTO_COMPACT = "auto_compact"
 # The controls a session keeps beside its axes.
 CONTROLS = ("mode", "tool_approval", "language", AUTO_COMPACT)
+# Bytes that one tool result may have for each token of the model's window: about a quarter of the window.
+_OUTPUT_BYTES_PER_TOKEN, _LEAST_OUTPUT_BYTES = 0.8, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +68,10 @@ class Loadout:
     commands: ModelCommands = NO_COMMANDS
     context: str = ""
     offers: object = ()
+
+    @property
+    def output_bytes(self) -> int:
+        """Of one tool result: the limit, or less where the model's window is small, so that one result cannot fill
+        it."""
+        share = int(self.provider.context_window * _OUTPUT_BYTES_PER_TOKEN)
+        return min(self.limits.output_bytes, max(share, _LEAST_OUTPUT_BYTES)) if share > 0 else self.limits.output_bytes

@@ -203,7 +203,7 @@ class TurnRunner:
         if work_out is None:
             return Meant(blocks)
         try:
-            bytes_shown = self.keep.loadout.limits.output_bytes
+            bytes_shown = self.keep.loadout.output_bytes
             use = Use(
                 scope,
                 bytes_shown,
@@ -322,7 +322,7 @@ class TurnRunner:
             turn_id=turn_id,
             scope=turn.scope,
             host=self.host,
-            compactor=compactor(keep, turn_id, turn.scope, self.host, hooks, spending, self._notes),
+            compactor=compactor(keep, turn_id, turn.scope, self.host, hooks, spending, self._notes, speaker.tell),
             record=keep.record,
             provider=loadout.provider,
             prefix=(loadout.system, loadout.tool_list),
@@ -375,7 +375,7 @@ class TurnRunner:
             scope=scope,
             live=live,
             command_seconds=limits.command_seconds,
-            output_bytes=limits.output_bytes,
+            output_bytes=self.keep.loadout.output_bytes,
             hidden_env=self.services.hidden_env,
             files=self.host.files,
             shell=self.host.shell,

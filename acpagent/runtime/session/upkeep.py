@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from acpagent.core.events import PlanChanged
+from acpagent.core.events import Notice, PlanChanged
 from acpagent.core.history import Compacted
 from acpagent.core.host import Host
 from acpagent.core.scope import Scope
@@ -29,6 +29,7 @@ def compactor(
     hooks: TurnHooks,
     spending: Spending,
     notes: Callable[[], str] = str,
+    tell: Callable[[Notice], None] = lambda notice: None,
 ) -> Compactor:
     """What summarises the conversation in one turn. `notes` are those of earlier sessions."""
     loadout = keep.loadout
@@ -44,6 +45,7 @@ def compactor(
         hooks=hooks,
         automatic=lambda: keep.controls[AUTO_COMPACT] == "on",
         again=lambda: _again(keep, notes()),
+        tell=tell,
     )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from acpagent.core.events import CompactionChanged, Event, UsageChanged
+from acpagent.core.events import CompactionChanged, Event, Notice, SummaryChunk, UsageChanged
 from acpagent.core.history import Compacted, CompactionTrigger, Entry, HostSaid
 from acpagent.core.model import Provider, UserMessage
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.runtime.turn import cutting, summary
-from acpagent.runtime.turn.conversation import Conversation, Piece, summary_piece
+from acpagent.runtime.turn.conversation import Conversation, Piece, shortened, summary_piece
+from acpagent.runtime.turn.cutting import Cut
 from acpagent.runtime.turn.hooking import TurnHooks
 from acpagent.runtime.turn.meter import Meter
 from acpagent.runtime.turn.speaker import new_id
@@ -28,6 +30,10 @@ _KEPT, _LAST = 0.6, 0.8
 _MOST_SUMMARY_TOKENS = 16_000
 # How much of a length that was too much is taken for what fits.
 _BELOW_CEILING = 0.9
+# A summary that leaves less than this share of the room free was in vain; after so many in a row the next one waits
+# until a share of the window was added.
+_FREE, _MOST_IN_VAIN, _GROWTH = 0.1, 2, 0.25
+_SUMMARY_CHUNK_SECONDS = 0.1  # between two pieces of a summary that are shown while it is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +76,13 @@ class Compactor:
     hooks: TurnHooks
     automatic: Callable[[], bool]
     again: Callable[[], tuple[str, ...]]
+    tell: Callable[[Notice], None] = lambda notice: None
     _recovered: bool = False
     _refused: bool = False
     _asked: int = 0
+    _in_vain: int = 0
+    _left: int = 0
+    _told: bool = False
 
     @property
     def room(self) -> int:
@@ -93,10 +103,35 @@ class Compactor:
         if window <= 0:
             return
         used, room = self.used(), self.room
-        soft = min(self.thresholds.at * window, room)
-        if used >= room or (self.automatic() and used >= soft and not self._refused):
-            self.compact("threshold", least=_LEAST_IN_NEED if used >= room else _LEAST)
+        soft = min(self.thresholds.at * window, room) if self.automatic() and not self._refused else room
+        if used >= soft and not self._waits(used):
+            done = self.compact("threshold", least=_LEAST_IN_NEED if used >= room else _LEAST)
+            self._weigh(done is not None, soft)
         self._asked = self._letters()
+
+    def _waits(self, used: int) -> bool:
+        """Whether summaries brought nothing, and too little came since for another one to bring more."""
+        grown = used - self._left >= _GROWTH * self.provider.context_window
+        return self._in_vain >= _MOST_IN_VAIN and not grown
+
+    def _weigh(self, done: bool, limit: float) -> None:
+        """How much room a summary made, and what to do where that is hardly any."""
+        used = self.used()
+        if used <= limit * (1 - _FREE):
+            self._in_vain = 0
+            return
+        if done:
+            self._in_vain, self._left = self._in_vain + 1, used
+        if used >= self.room and not self._refused:
+            self._tell_tight(used)
+
+    def _tell_tight(self, used: int) -> None:
+        """Once in a turn."""
+        if self._told:
+            return
+        self._told = True
+        own = round(self.prefix * self.memory.meter.ratio)
+        self.tell(Notice("warning", "window_tight", {"used": used, "size": self.provider.context_window, "own": own}))
 
     def note(self, tokens: int) -> None:
         """The request was counted."""
@@ -110,16 +145,16 @@ class Compactor:
         self._recovered = True
         if self.memory.conversation.letters > self.prefix:  # else it tells more of the server than of its window
             self.memory.meter.note_overflow(self._letters())
-        shorter = self.compact("overflow") is not None
-        self._asked = self._letters()
-        return shorter
+        self.compact("overflow")
+        before, self._asked = self._asked, self._letters()
+        return self._asked < before
 
     def compact(self, trigger: CompactionTrigger, instructions: str = "", least: float = 0.0) -> Compacted | None:
         """Summarise what is not kept; None where there is nothing, or less than the share `least` of the room, to
         summarise, or where a hook has something against it. Raises `Cancelled`, and then nothing has changed."""
         pieces = [piece for piece in self.memory.conversation.pieces() if not self._is_own(piece, trigger)]
-        begin = self._cut(pieces, trigger)
-        if begin is None or self._tokens(pieces[:begin]) < least * self.room:
+        cut = self._cut(pieces, trigger)
+        if cut is None or (not cut.results and self._tokens(pieces[: cut.begin]) < least * self.room):
             return None
         refusal = self.hooks.before_compaction("manual" if trigger == "person" else "auto", instructions)
         if refusal is not None and trigger != "overflow":
@@ -128,7 +163,7 @@ class Compactor:
         compaction_id = new_id("compaction")
         self.emit(CompactionChanged(compaction_id, "in_progress", trigger))
         try:
-            written = self._write(pieces[:begin], instructions)
+            written = self._write(compaction_id, pieces[: cut.begin], instructions)
             self.scope.check()
         except Cancelled:
             self.emit(CompactionChanged(compaction_id, "cancelled", trigger))
@@ -136,13 +171,13 @@ class Compactor:
         except Exception as error:
             self.emit(CompactionChanged(compaction_id, "failed", trigger, error=type(error).__name__))
             raise
-        return self._settle(compaction_id, trigger, pieces, begin, written)
+        return self._settle(compaction_id, trigger, pieces, cut, written)
 
     def _is_own(self, piece: Piece, trigger: CompactionTrigger) -> bool:
         """The command that asks for it is none of what it is of."""
         return trigger == "person" and piece.turn_id == self.turn_id
 
-    def _cut(self, pieces: list[Piece], trigger: CompactionTrigger) -> int | None:
+    def _cut(self, pieces: list[Piece], trigger: CompactionTrigger) -> Cut | None:
         """What does not fit must become shorter, however much there seems to be room."""
         meter, room = self.memory.meter, self.room
         left = max(0.0, room - self.prefix * meter.ratio - self._summary_tokens())
@@ -152,31 +187,35 @@ class Compactor:
             keep, left = min(keep, _KEPT * there), min(left, there)
         return cutting.cut(pieces, meter.letters(keep), meter.letters(_LAST * left))
 
-    def _write(self, pieces: list[Piece], instructions: str) -> Written:
+    def _write(self, compaction_id: str, pieces: list[Piece], instructions: str) -> Written:
         tokens = self._summary_tokens() // 2
         shown = self.memory.meter.letters(_SHOWN * self.room)
         told = summary.request(pieces, instructions, shown)
         system = summary.SYSTEM.format(words=summary.words_for(tokens))
-        written = ask(self.provider, system, told, self.scope, self.thresholds.seconds)
+        shown_words = _Shown(compaction_id, self.emit)
+        written = ask(self.provider, system, told, self.scope, self.thresholds.seconds, shown_words.hear)
         if written.usage is not None:
             self.memory.spending.add(self.provider, written.usage)
         return written
 
     def _settle(
-        self, compaction_id: str, trigger: CompactionTrigger, pieces: list[Piece], begin: int, written: Written
+        self, compaction_id: str, trigger: CompactionTrigger, pieces: list[Piece], cut: Cut, written: Written
     ) -> Compacted:
         """Make it part of the history. What the model needs to know whatever it reads, it is told again."""
-        memory, half = self.memory, self._half(trigger, pieces[:begin])
+        old, kept = pieces[: cut.begin], pieces[cut.begin :]
+        memory, half = self.memory, self._half(trigger, old)
         by_model = summary.is_useful(written.text)
-        narrative = written.text if by_model else summary.without_model(pieces[:begin], half)
-        prompt = self._unread_prompt(pieces[begin:]) if trigger != "person" else ""
+        narrative = written.text if by_model else summary.without_model(old, half)
+        prompt = self._unread_prompt(kept) if trigger != "person" else ""
         record = summary.recorded(memory.record, memory.told_mode(), prompt, half)
         text = summary.whole(summary.bounded(narrative.strip(), half), record)
-        kept_from = pieces[begin].anchor if begin < len(pieces) else ""
+        kept_from = kept[0].anchor if kept else ""
+        if cut.results:
+            kept = [shortened(piece, cut.results) for piece in kept]
         usage = written.usage.usage if written.usage is not None else None
         before = self.used()
         memory.meter.forget()
-        left = summary_piece(text).letters + sum(piece.letters for piece in pieces[begin:])
+        left = summary_piece(text).letters + sum(piece.letters for piece in kept)
         entry = Compacted(
             turn_id=self.turn_id,
             compaction_id=compaction_id,
@@ -190,6 +229,7 @@ class Compactor:
             tokens=usage.input + usage.output if usage is not None else 0,
             cost=memory.spending.cost,
             currency=self.provider.currency,
+            results=cut.results,
         )
         self.record(entry)
         for event in events(entry):
@@ -224,6 +264,24 @@ class Compactor:
 
     def _tokens(self, pieces: list[Piece]) -> int:
         return round(sum(piece.letters for piece in pieces) * self.memory.meter.ratio)
+
+
+@dataclass(slots=True)
+class _Shown:
+    """A summary while it is written, for those who watch: pieces at a bounded rate. What is not shown by the end is in
+    the whole summary."""
+
+    compaction_id: str
+    emit: Callable[[Event], None]
+    _waiting: list[str] = field(default_factory=list)
+    _due: float = 0.0
+
+    def hear(self, words: str) -> None:
+        self._waiting.append(words)
+        now = time.monotonic()
+        if now >= self._due:
+            self.emit(SummaryChunk(self.compaction_id, "".join(self._waiting)))
+            self._waiting, self._due = [], now + _SUMMARY_CHUNK_SECONDS
 
 
 def events(entry: Compacted) -> tuple[Event, ...]:

@@ -7,8 +7,9 @@ new provider. A rewinding begins a new fold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from acpagent.core import bounds
 from acpagent.core.blocks import Image
 from acpagent.core.history import (
     CallMade,
@@ -132,6 +133,8 @@ class Conversation:
         self._finish_reply()
         begin = next((at for at, piece in enumerate(self._pieces) if piece.anchor == entry.kept_from), None)
         kept = self._pieces[begin:] if entry.kept_from and begin is not None else []
+        if entry.results:
+            kept = [shortened(piece, entry.results) for piece in kept]
         # A turn in which the person asks for it leaves no trace but this one.
         if entry.trigger != "person" and (self._before is None or self._before.turn_id != entry.turn_id):
             self._before = _Before(entry.turn_id, self._pieces)
@@ -153,6 +156,15 @@ def summary_piece(summary: str) -> Piece:
     text = f"{SUMMARY_HEAD}\n<conversation-summary>\n{inner}\n</conversation-summary>"
     message = UserMessage(text)
     return Piece("", message, letters=_letters(message), is_summary=True)
+
+
+def shortened(piece: Piece, letters: int) -> Piece:
+    """A piece with at most so many letters, if it is the result of a call: its beginning and its end."""
+    message = piece.message
+    if not isinstance(message, ToolMessage) or piece.letters <= letters:
+        return piece
+    shorter = replace(message, text=bounds.cut(message.text, max(letters - _WRAPPING_LETTERS, 0)).text)
+    return replace(piece, message=shorter, letters=_letters(shorter))
 
 
 def _piece(turn_id: str, message: Message, anchor: str = "") -> Piece:

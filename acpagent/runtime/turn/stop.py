@@ -23,7 +23,7 @@ STOPS: dict[End, Stop] = {
 _REMEDIES: dict[str, str] = {
     "auth": "run `acpagent setup`",
     "payment": "check the account's balance at the provider",
-    "too_long": "the conversation no longer fits the model; start a new session or pick a larger model",
+    "too_long": "shorten the prompt or attach less, go back with /rewind, or choose a model with a larger window",
     "rate": "wait a little and send the prompt again",
     "unavailable": "send the prompt again later",
     "rejected": "check the model's name and settings in config.yaml",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from acpagent.core.events import Usage
@@ -20,9 +21,11 @@ class Written:
     usage: UsageReport | None = None
 
 
-def ask(provider: Provider, system: str, text: str, scope: Scope, seconds: float) -> Written:
-    """Ask, and wait `seconds` at most. Runs on the session worker. Raises `Cancelled` as soon as the scope is; whatever
-    else goes wrong is an answer without text."""
+def ask(
+    provider: Provider, system: str, text: str, scope: Scope, seconds: float, hear: Callable[[str], None]
+) -> Written:
+    """Ask, and wait `seconds` at most; `hear` is told the words as they come. Runs on the session worker. Raises
+    `Cancelled` as soon as the scope is; whatever else goes wrong is an answer without text."""
     fragments = tuple(provider.encode(UserMessage(text)))
     request = ModelRequest(provider.encode_system(system), provider.encode_tools(()), fragments)
     own = Scope(scope.lock)
@@ -35,7 +38,7 @@ def ask(provider: Provider, system: str, text: str, scope: Scope, seconds: float
     helper = threading.Thread(target=handoff.read_all, args=(provider, request), name="acpagent-summary", daemon=True)
     try:
         helper.start()
-        return _collected(handoff, time.monotonic() + seconds)
+        return _collected(handoff, time.monotonic() + seconds, hear)
     except Cancelled:
         raise
     except Exception:  # no failure of a summary is worth a turn
@@ -45,10 +48,11 @@ def ask(provider: Provider, system: str, text: str, scope: Scope, seconds: float
         end()
 
 
-def _collected(handoff: Handoff, deadline: float) -> Written:
+def _collected(handoff: Handoff, deadline: float, hear: Callable[[str], None]) -> Written:
     """Everything up to the end of the answer; one that is late or cut short is none."""
     said, usage, ended = list[str](), UsageReport(Usage()), ""
     while (left := deadline - time.monotonic()) > 0 and (batches := handoff.take(left)) is not None:
+        begun = len(said)
         for event in (event for batch in batches for event in batch):
             if isinstance(event, TextDelta):
                 said.append(event.text)
@@ -56,5 +60,7 @@ def _collected(handoff: Handoff, deadline: float) -> Written:
                 usage = event
             elif isinstance(event, Finished):
                 ended = event.reason
+        if len(said) > begun:
+            hear("".join(said[begun:]))
     text = "".join(said) if ended in ("stop", "length") else ""
     return Written(text, usage if ended else None)
