@@ -30,8 +30,10 @@ def cut(pieces: Sequence[Piece], room: int, most: int) -> Cut | None:
     begin, results = _first_that_fits(pieces, room), 0
     if begin == len(pieces):
         last = max((at for at, piece in enumerate(pieces) if piece.anchor), default=len(pieces))
-        is_prompt = last < len(pieces) and isinstance(pieces[last].message, UserMessage)
-        if is_prompt or sum(piece.letters for piece in pieces[last:]) <= most or (results := _letters_of_results(pieces[last:], most)):
+        stays = last < len(pieces) and isinstance(pieces[last].message, UserMessage)
+        stays = stays or sum(piece.letters for piece in pieces[last:]) <= most
+        results = 0 if stays else _letters_of_results(pieces[last:], most)
+        if stays or results:
             begin = last
     summarised = [piece for piece in pieces[:begin] if not piece.is_summary]
     return Cut(begin, results) if summarised or results else None
