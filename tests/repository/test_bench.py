@@ -12,9 +12,9 @@ from tests.repository.sources import ROOT
 ROWS = {
     "launch", "new_first", "new_later", "to_model", "to_chunk", "to_response", "chunks", "chunk_messages", "reads",
     "cancel", "request_size", "request_tools", "memory_first", "memory_more", "memory_turn", "turn_early", "turn_late",
-    "turn_growth", "load_first", "load", "load_messages", "exit",
+    "turn_growth", "load_first", "load", "load_messages", "load_growth", "exit",
 }  # fmt: skip
-OURS_ALONE = {"load_first", "load", "load_messages"}
+OURS_ALONE = {"load_first", "load", "load_messages", "load_growth"}
 
 
 def test_a_smoke_run_fills_the_table_and_the_json(tmp_path: Path) -> None:

@@ -151,22 +151,31 @@ def growing(entrant: Entrant, model: Model, cwd: str, sizes: Sizes, notes: Notes
     of the whole by a fresh process."""
     with entrant.start(cwd) as agent:
         session = agent.new_session()
-        costs = []  # of the plain turns
-        for number in range(sizes.turns):
-            if number % 5 == 4:
-                agent.prompt(session, "read 1")
-                model.marks(2)
-                continue
-            agent.prompt(session, "now")
-            marks = model.mark()
-            costs.append(1000 * (marks["arrived"] - agent.asked + agent.answered - marks["last"]))
+        costs = _work(agent, model, session, sizes.turns)
         early, late = _around(costs, sizes.early), costs[-sizes.early :]
         notes.add("turn_early", entrant, *early)
         notes.add("turn_late", entrant, *late)
         notes.add("turn_growth", entrant, statistics.median(late) / statistics.median(early))
+        half = agent.new_session()
+        if entrant.keeps_sessions:
+            _work(agent, model, half, sizes.turns // 2)
     if entrant.keeps_sessions:
         for _ in range(sizes.loads):
-            _load(entrant, session, cwd, notes)
+            _load(entrant, session, half, cwd, notes)
+
+
+def _work(agent: Agent, model: Model, session: str, turns: int) -> list[float]:
+    """So many turns; what the plain ones cost."""
+    costs = []
+    for number in range(turns):
+        if number % 5 == 4:
+            agent.prompt(session, "read 1")
+            model.marks(2)
+            continue
+        agent.prompt(session, "now")
+        marks = model.mark()
+        costs.append(1000 * (marks["arrived"] - agent.asked + agent.answered - marks["last"]))
+    return costs
 
 
 def _around(costs: list[float], turn: int) -> list[float]:
@@ -175,8 +184,8 @@ def _around(costs: list[float], turn: int) -> list[float]:
     return costs[start : start + turn]
 
 
-def _load(entrant: Entrant, session: str, cwd: str, notes: Notes) -> None:
-    """By an impatient client, and by one whose agent has warmed up."""
+def _load(entrant: Entrant, session: str, half: str, cwd: str, notes: Notes) -> None:
+    """By an impatient client, and by one whose agent has warmed up; and `half`, a session half as long."""
     params = {"sessionId": session, "cwd": cwd, "mcpServers": []}
     with entrant.start(cwd) as agent:
         agent.call("session/load", params)
@@ -186,7 +195,10 @@ def _load(entrant: Entrant, session: str, cwd: str, notes: Notes) -> None:
         agent.memory()  # which waits until all is quiet
         agent.call("session/load", params)
         notes.add_time("load", entrant, agent.answered - agent.asked)
-        notes.add("load_messages", entrant, len(agent.updates))
+        took, replayed = agent.answered - agent.asked, len(agent.updates)
+        notes.add("load_messages", entrant, replayed)
+        agent.call("session/load", params | {"sessionId": half})
+        notes.add("load_growth", entrant, took / (agent.answered - agent.asked) / 2)
 
 
 # Each with the number of times it is run, for every entrant in turn.

@@ -45,6 +45,7 @@ ROWS = (
     Row("load_first", "load of 200 turns, at once after launch"),
     Row("load", "load of 200 turns", most=80),
     Row("load_messages", "  updates it replays", "count"),
+    Row("load_growth", "  to twice that of 100 turns", "ratio", most=1.2),
     Row("exit", "exit after end of input", most=100),
 )
 
