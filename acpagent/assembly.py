@@ -35,7 +35,7 @@ from acpagent.runtime.commands.table import CommandTable
 from acpagent.runtime.session import model_commands
 from acpagent.runtime.session.equipment import Found
 from acpagent.runtime.session.instructions import SYSTEM_PROMPT
-from acpagent.runtime.session.loadout import AUTO_COMPACT, SOURCES, Limits, Loadout, Needs
+from acpagent.runtime.session.loadout import AUTO_COMPACT, COST_LIMIT, SOURCES, TOKEN_LIMIT, Limits, Loadout, Needs
 from acpagent.runtime.session.offer import Offer
 from acpagent.runtime.session.services import Observer, Services
 from acpagent.runtime.session.work_mode import WORK_MODES, WorkMode
@@ -329,6 +329,7 @@ def _limits(configured: Settings, model: ModelSettings) -> Limits:
         limits.output_bytes,
         limits.goal_rounds_without_progress,
         limits.session_tokens,
+        limits.session_cost,
         Thresholds(compaction.at, compaction.keep, compaction.seconds, model.max_output_tokens or 0),
     )
 
@@ -344,6 +345,8 @@ def _defaults(configured: Settings, flags: Flags) -> dict[str, str]:
         "mode": "normal",
         "tool_approval": configured.tool_approval,
         AUTO_COMPACT: "on" if configured.compaction.auto else "off",
+        TOKEN_LIMIT: "",
+        COST_LIMIT: "",
         "language": configured.language,
     }
 

@@ -32,7 +32,7 @@ _BLOCK_SECONDS = 0.5
 # Why a turn ended, where that is not simply its end.
 _STOPS = {
     "cancelled": "Cancelled.",
-    "max_tokens": "The answer was cut off: the model reached its output limit.",
+    "max_tokens": "The answer was cut off: a limit on tokens was reached.",
     "max_turn_requests": "Stopped: this prompt used all the model calls that limits.turn_requests allows.",
     "refusal": "The model refused to answer.",
 }

@@ -94,13 +94,15 @@ class ProviderSettings:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`turn_requests`: model calls in one prompt. `session_tokens` None: no limit."""
+    """`turn_requests`: model calls in one prompt. `session_tokens` and `session_cost` (money, in the currency of
+    the model's price) None: no limit."""
 
     turn_requests: int = 100
     goal_rounds_without_progress: int = 3
     command_seconds: float = 120
     output_bytes: int = 65_536
     session_tokens: int | None = None
+    session_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

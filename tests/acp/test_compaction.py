@@ -359,3 +359,54 @@ def test_the_budget_is_shown_and_warned_of(agent: StartAgent, serve: Serve, long
     assert "of the window's 64000 tokens" in said
     assert "/30000 (" in said
     assert "No price is known" in said
+
+
+def asked(one: Agent, session: str, words: str) -> str:
+    """What acpagent says to a prompt that must end well."""
+    updates, answer = one.prompt(session, words, permission="once")
+    assert answer["result"] == {"stopReason": "end_turn"}
+    return text_in(updates)
+
+
+def test_a_spent_budget_ends_the_turn_until_it_is_raised(agent: StartAgent, serve: Serve, long_workspace: Path) -> None:
+    model = LongModel(64_000)
+    server = serve(model, model={"context_window": 64_000}, limits={"session_tokens": 5_000})
+    one = agent()
+    session = one.new_session(long_workspace)
+    updates, answer = say(one, session, 1)  # two requests: the second one passes the limit
+    assert answer["result"] == {"stopReason": "end_turn"}
+    before = len(server.requests)
+    updates, answer = say(one, session, 2)
+    assert answer["result"] == {"stopReason": "max_tokens"}
+    assert "so the model is not asked any more" in text_in(updates)
+    assert len(server.requests) == before
+    assert "is no number above 0" in asked(one, session, "/budget tokens many")
+    assert "There is no `/budget coins 5`" in asked(one, session, "/budget coins 5")
+    assert "/2000000 (" in asked(one, session, "/budget tokens 2m")
+    assert asked(one, session, "go on with step 2")
+    assert "step 2" in json.dumps(model.seen[-4:])  # what was said while nothing could be asked
+    assert "there is no limit" in asked(one, session, "/budget tokens none")
+    one.close()
+    two = agent()
+    two.initialize()
+    two.call("session/load", {"sessionId": session, "cwd": str(long_workspace), "mcpServers": []})
+    assert "there is no limit" in asked(two, session, "/budget")
+    assert "/5000 (" in asked(two, session, "/budget tokens default")
+
+
+def test_a_limit_on_cost_holds_in_the_middle_of_a_turn(agent: StartAgent, serve: Serve, long_workspace: Path) -> None:
+    price = {"input": 1.0, "cached": 1.0, "output": 1.0, "currency": "EUR", "per": 1_000}
+    model = LongModel(64_000)
+    serve(model, model={"context_window": 64_000, "price": price}, limits={"session_cost": 2})
+    one = agent()
+    session = one.new_session(long_workspace)
+    assert asked(one, session, "/compact")
+    assert model.summarised == 0
+    updates, answer = say(one, session, 1)
+    assert answer["result"] == {"stopReason": "max_tokens"}
+    assert "of its 2 EUR, so the model is not asked any more" in text_in(updates)
+    read = [update for update in updates if update.get("status") == "completed"]
+    assert read  # what was begun was finished
+    assert "of 100 EUR" in asked(one, session, "/budget cost 100")
+    assert asked(one, session, "go on with step 1")
+    assert model.faults == []

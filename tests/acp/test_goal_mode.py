@@ -249,9 +249,10 @@ def test_the_limit_of_model_calls_pauses_it(tmp_path: Path) -> None:
 def test_the_tokens_of_a_session_are_a_bound(tmp_path: Path) -> None:
     with served(tmp_path, SCRIPT, limits={"session_tokens": 1000}) as one:
         session = pursuing(one)
-        updates = one.prompt(session, "for ever")
-        assert "tokens left in this session" in notices_in(updates)[1] or "has used" in notices_in(updates)[-1]
-        assert notices_in(updates)[-1].endswith("of 1000 tokens. The goal is paused.")
+        updates = one.prompt(session, "for ever", stop="max_tokens")
+        *_, spent, paused = notices_in(updates)
+        assert "/1000), so the model is not asked any more" in spent
+        assert paused == "The goal is paused. The next prompt in goal mode goes on with it."
         assert modes_in(updates) == []
 
 

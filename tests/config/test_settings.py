@@ -48,6 +48,7 @@ limits:
   command_seconds: 1.5
   output_bytes: 2048
   session_tokens: 1000
+  session_cost: 2.5
 fetch:
   allow_private: [localhost, 10.0.0.1, "[::1]"]
 permissions:
@@ -75,7 +76,7 @@ def test_everything(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     price = Price(input=1, cached=0.1, output=2.5, currency="EUR", per=1000)
     efforts = ("low", "medium", "high")
     assert local.models["tiny"] == ModelSettings("local", "tiny", 32768, 4096, True, efforts, price)
-    assert loaded.limits == Limits(7, 2, 1.5, 2048, 1000)
+    assert loaded.limits == Limits(7, 2, 1.5, 2048, 1000, 2.5)
     assert loaded.fetch == FetchSettings(("localhost", "10.0.0.1", "[::1]"))
     deny = ("Bash(rm -rf:*)", "mcp__db__drop")
     assert loaded.permissions == PermissionSettings(("Bash(git status:*)",), ("WebFetch",), deny)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acpagent.core.blocks import Text
+from acpagent.core.events import Notice
 from acpagent.core.history import CallSettled, Entry, GoalSet, Permitted, PlanSet, Said, Tombstone, UserSaid
 from acpagent.core.model import AssistantMessage, Message, ToolMessage, UserMessage
 from acpagent.core.toolcalls import Location, PlanEntry, ToolCall
@@ -14,7 +15,7 @@ from acpagent.runtime.turn import summary
 from acpagent.runtime.turn.conversation import Piece, summary_piece
 from acpagent.runtime.turn.cutting import Cut, cut
 from acpagent.runtime.turn.meter import Meter
-from acpagent.runtime.turn.spending import warning
+from acpagent.runtime.turn.spending import Ceiling, Spending
 from acpagent.runtime.turn.workrecord import WorkRecord
 
 
@@ -188,6 +189,24 @@ def test_the_meter_goes_by_what_was_counted() -> None:
 
 
 def test_the_person_is_warned_once_at_each_mark() -> None:
-    told = [warning(used, used + 7, 100) for used in range(0, 140, 7)]
-    assert [notice.params["percent"] for notice in told if notice is not None] == [84, 91, 98]
-    assert warning(0, 10**9, None) is None
+    def told(ceiling: Ceiling, spent: int) -> Notice | None:
+        before, now = Spending(cost=spent / 10, tokens=spent), Spending(cost=(spent + 7) / 10, tokens=spent + 7)
+        return ceiling.neared(before, now, "EUR")
+
+    for ceiling in (Ceiling(tokens=100), Ceiling(cost=10.0)):
+        notices = [told(ceiling, spent) for spent in range(0, 140, 7)]
+        assert [notice.params["percent"] for notice in notices if notice is not None] == [84, 91, 98]
+    assert told(Ceiling(), 10**9) is None
+
+
+def test_what_the_budget_allows() -> None:
+    spent = Spending(cost=0.25, tokens=500)
+    assert Ceiling(tokens=501, cost=0.26).passed(spent, "EUR") is None
+    assert Ceiling().passed(spent, "EUR") is None
+    told = Ceiling(tokens=500, cost=0.26).passed(spent, "EUR")
+    assert told is not None
+    assert (told.code, told.params) == ("budget_spent", {"tokens": 500, "limit": 500})
+    told = Ceiling(cost=0.2).passed(spent, "EUR")
+    assert told is not None
+    assert told.params == {"cost": "0.25", "limit": "0.2", "currency": "EUR"}
+    assert Ceiling(cost=0.2).passed(Spending(tokens=500), "EUR") is None  # no price is known

@@ -17,7 +17,6 @@ SENTENCES: dict[str, str] = {
     "goal_accepted": "The brief counts as accepted, because tool approval is {approval}.",
     "goal_blocked": "Goal blocked: {reason}",
     "goal_complete": "Goal complete. Rounds of work: {rounds}.",
-    "goal_out_of_tokens": "The session has used {tokens} of {limit} tokens. The goal is paused.",
     "goal_paused": "The goal is paused. The next prompt in goal mode goes on with it.",
     "goal_refused": "The goal was not started, and goal mode is off.",
     "goal_resumed": "Going on with the goal: {objective} (rounds of work so far: {rounds})",
@@ -157,7 +156,8 @@ SENTENCES: dict[str, str] = {
     "command_compact_usage": "[what the summary must keep]",
     "command_auto_compact": "Show or set whether long conversations are summarised by themselves",
     "command_auto_compact_usage": "[on|off]",
-    "command_budget": "Show the tokens and the money that this session has used",
+    "command_budget": "Show what this session has used, or limit the tokens and the money it may use",
+    "command_budget_usage": "[tokens|cost <number>|none|default]",
     "command_rewind": "Go back to before an earlier prompt, with or without the files changed since",
     "command_rewind_usage": "[<number> | <id>] [--files]",
     "command_rewind_how": """\
@@ -175,6 +175,17 @@ SENTENCES: dict[str, str] = {
     "budget_near": "This session has used {percent} % of its tokens: {tokens}/{limit}.",
     "budget_cost": "It cost {cost} {currency} so far.",
     "budget_no_price": "No price is known for this model.",
+    "budget_cost_of": "It cost {cost} of {limit} {currency} so far ({percent} %).",
+    "budget_near_cost": "This session has cost {percent} % of what it may: {cost}/{limit} {currency}.",
+    "budget_spent": "This session has used up its tokens ({tokens}/{limit}), so the model is not asked any more. "
+    "`/budget tokens <number>` raises the limit; then say that it should go on.",
+    "budget_spent_cost": "This session has cost {cost} of its {limit} {currency}, so the model is not asked any more. "
+    "`/budget cost <amount>` raises the limit; then say that it should go on.",
+    "budget_no_price_limit": "No price is known for this model, so the limit on cost ({limit}) has no effect.",
+    "budget_how": "`/budget tokens|cost <number>` sets a limit for this session, `none` takes it away, `default` takes "
+    "the one from the settings.",
+    "budget_unknown": "There is no `/budget {words}`; try `/budget tokens 500k` or `/budget cost none`.",
+    "budget_no_number": "`{words}` is no number above 0.",
     "compact_nothing": "There is nothing to summarise: what there is, is kept whole, or a hook is against it.",
     "compact_by_model": "The model wrote the summary.",
     "compact_by_record": "The model gave no usable summary, so it was written from the record of the session.",

@@ -18,7 +18,6 @@ SENTENCES: dict[str, str] = {
     "goal_accepted": "Описание цели считается принятым, потому что подтверждение действий: {approval}.",
     "goal_blocked": "Работа над целью остановилась: {reason}",
     "goal_complete": "Цель достигнута. Раундов работы: {rounds}.",
-    "goal_out_of_tokens": "Сессия израсходовала {tokens} из {limit} токенов. Работа над целью приостановлена.",
     "goal_paused": "Работа над целью приостановлена. Следующий запрос в режиме цели её продолжит.",
     "goal_refused": "Работа над целью не начата, режим цели выключен.",
     "goal_resumed": "Продолжается работа над целью: {objective} (раундов работы пока: {rounds})",
@@ -169,7 +168,8 @@ SENTENCES: dict[str, str] = {
     "command_compact_usage": "[что обязательно сохранить]",
     "command_auto_compact": "Показать или задать, сокращаются ли длинные беседы сами",
     "command_auto_compact_usage": "[on|off]",
-    "command_budget": "Показать, сколько токенов и денег израсходовала эта сессия",
+    "command_budget": "Показать расход этой сессии или задать предел токенов и денег",
+    "command_budget_usage": "[tokens|cost <число>|none|default]",
     "command_rewind": "Вернуться к моменту до одного из запросов, с изменёнными файлами или без них",
     "command_rewind_usage": "[<номер> | <id>] [--files]",
     "command_rewind_how": """\
@@ -187,6 +187,17 @@ SENTENCES: dict[str, str] = {
     "budget_near": "Сессия израсходовала {percent} % своих токенов: {tokens}/{limit}.",
     "budget_cost": "Стоимость на сейчас: {cost} {currency}.",
     "budget_no_price": "Цена этой модели неизвестна.",
+    "budget_cost_of": "Стоимость на сейчас: {cost} из {limit} {currency} ({percent} %).",
+    "budget_near_cost": "Стоимость сессии — {percent} % от предела: {cost}/{limit} {currency}.",
+    "budget_spent": "Сессия израсходовала свои токены ({tokens}/{limit}), поэтому модель больше не спрашивается. "
+    "`/budget tokens <число>` поднимет предел; затем скажите, чтобы работа продолжалась.",
+    "budget_spent_cost": "Стоимость сессии — {cost} из {limit} {currency}, поэтому модель больше не спрашивается. "
+    "`/budget cost <сумма>` поднимет предел; затем скажите, чтобы работа продолжалась.",
+    "budget_no_price_limit": "Цена этой модели неизвестна, поэтому предел стоимости ({limit}) не действует.",
+    "budget_how": "`/budget tokens|cost <число>` задаёт предел для этой сессии, `none` снимает его, `default` берёт "
+    "предел из настроек.",
+    "budget_unknown": "Нет команды `/budget {words}`; попробуйте `/budget tokens 500k` или `/budget cost none`.",
+    "budget_no_number": "`{words}` — не число больше 0.",
     "compact_nothing": "Сокращать нечего: всё, что есть, сохраняется целиком, или против этого хук.",
     "compact_by_model": "Изложение написала модель.",
     "compact_by_record": "Модель не дала пригодного изложения, поэтому оно составлено по записям сессии.",

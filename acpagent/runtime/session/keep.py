@@ -15,7 +15,7 @@ from acpagent.runtime.evidence.account import Account
 from acpagent.runtime.evidence.ledger import Ledger
 from acpagent.runtime.evidence.witness import Witness
 from acpagent.runtime.session.equipment import Equipment, Kit
-from acpagent.runtime.session.loadout import AXES, CONTROLS, Loadout
+from acpagent.runtime.session.loadout import AXES, CONTROLS, COST_LIMIT, NO_LIMIT, TOKEN_LIMIT, Loadout
 from acpagent.runtime.session.services import SessionGate
 from acpagent.runtime.turn.conversation import Conversation
 from acpagent.runtime.turn.goal import Goals
@@ -23,6 +23,7 @@ from acpagent.runtime.turn.hooking import HookMemory
 from acpagent.runtime.turn.journal import Journal
 from acpagent.runtime.turn.meter import Meter
 from acpagent.runtime.turn.mode import ToldMode, read_only
+from acpagent.runtime.turn.spending import Ceiling
 from acpagent.runtime.turn.workrecord import WorkRecord
 from acpagent.store import entries, sessions
 from acpagent.store.contents import Contents
@@ -153,6 +154,15 @@ class Keep:
         if self.goals.current is not None and self.controls["mode"] != "goal":
             self.mode_was_set()  # the mode was left since
         self.set_barrier()
+
+    @property
+    def ceiling(self) -> Ceiling:
+        """What the session may use: what the person set for it, or else what the settings say."""
+        limits, tokens, cost = self.loadout.limits, self.controls[TOKEN_LIMIT], self.controls[COST_LIMIT]
+        return Ceiling(
+            limits.session_tokens if not tokens else None if tokens == NO_LIMIT else int(tokens),
+            limits.session_cost if not cost else None if cost == NO_LIMIT else float(cost),
+        )
 
     @property
     def prefix(self) -> int:

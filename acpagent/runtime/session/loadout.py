@@ -21,8 +21,11 @@ OFFERS = "offers"
 AXES = ("model", "effort", "work_mode", SOURCES)
 # Whether the conversation is summarised by itself, `on` or `off`: a control that only a command sets.
 AUTO_COMPACT = "auto_compact"
+# What the session may use, where that is not what the settings say: a number, or `none`; only a command sets them.
+TOKEN_LIMIT, COST_LIMIT = "token_limit", "cost_limit"
+NO_LIMIT = "none"
 # The controls a session keeps beside its axes.
-CONTROLS = ("mode", "tool_approval", "language", AUTO_COMPACT)
+CONTROLS = ("mode", "tool_approval", "language", AUTO_COMPACT, TOKEN_LIMIT, COST_LIMIT)
 # Bytes that one tool result may have for each token of the model's window: about a quarter of the window.
 _OUTPUT_BYTES_PER_TOKEN, _LEAST_OUTPUT_BYTES = 0.8, 2_000
 
@@ -38,14 +41,15 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one session's work: seconds, bytes, model calls, and for goals rounds without progress and tokens of
-    the session (None: no bound); and when its conversation is summarised."""
+    """Bounds of one session's work: seconds, bytes, model calls, and for goals rounds without progress, tokens and
+    money of the session (None: no bound); and when its conversation is summarised."""
 
     turn_requests: int
     command_seconds: float
     output_bytes: int
     goal_rounds: int
     session_tokens: int | None
+    session_cost: float | None
     compaction: Thresholds
 
 

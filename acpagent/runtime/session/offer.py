@@ -9,12 +9,12 @@ from acpagent.config import work_modes
 from acpagent.config.settings import NO_EFFORT
 from acpagent.core.events import Controls, ModelChoice
 from acpagent.core.faults import TheirFault
-from acpagent.runtime.session.loadout import AUTO_COMPACT, OFFERS, SOURCES
+from acpagent.runtime.session.loadout import AUTO_COMPACT, COST_LIMIT, OFFERS, SOURCES, TOKEN_LIMIT
 from acpagent.toolbox import sources
 from acpagent.wire import codes
 
 # Axes and controls of ours that no client sets or sees.
-_HIDDEN = frozenset({SOURCES, OFFERS, AUTO_COMPACT})
+_HIDDEN = frozenset({SOURCES, OFFERS, AUTO_COMPACT, TOKEN_LIMIT, COST_LIMIT})
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,7 +265,7 @@ class TurnRunner:
         return added
 
     def _pursuit(self, turn_id: str, turn: Turn, speaker: Speaker, spending: Spending) -> Pursuit:
-        keep, limits = self.keep, self.keep.loadout.limits
+        keep, limits, ceiling = self.keep, self.keep.loadout.limits, self.keep.ceiling
         return Pursuit(
             turn_id=turn_id,
             goals=keep.goals,
@@ -275,7 +275,8 @@ class TurnRunner:
             record=keep.record,
             tell=speaker.tell,
             spent=lambda: Spent(spending.calls, spending.tokens),
-            bounds=Bounds(limits.turn_requests, limits.goal_rounds, limits.session_tokens),
+            bounds=Bounds(limits.turn_requests, limits.goal_rounds, ceiling.tokens),
+            spent_up=lambda: ceiling.passed(spending, keep.loadout.provider.currency),
         )
 
     def _reader(self, blocks: tuple[Block, ...], pursuit: Pursuit, context: str) -> PromptReader:
@@ -331,7 +332,7 @@ class TurnRunner:
             reader=self._reader(turn.request.blocks, pursuit, entered.context),
             steering=Steering(turn.take, turn.take_or_seal),
             limit=loadout.limits.turn_requests,
-            token_limit=loadout.limits.session_tokens,
+            ceiling=keep.ceiling,
             hooks=hooks,
             follow_ups=follow_ups,
         )

@@ -17,7 +17,7 @@ from acpagent.runtime.session.rewinding import Point, Rewinder
 from acpagent.runtime.turn import mode, words
 from acpagent.runtime.turn.compaction import Compactor, Memory
 from acpagent.runtime.turn.hooking import TurnHooks
-from acpagent.runtime.turn.spending import Spending
+from acpagent.runtime.turn.spending import Ceiling, Spending
 from acpagent.store.database import Store
 
 
@@ -45,6 +45,7 @@ def compactor(
         hooks=hooks,
         automatic=lambda: keep.controls[AUTO_COMPACT] == "on",
         again=lambda: _again(keep, notes()),
+        may_ask=lambda: keep.ceiling.passed(spending, loadout.provider.currency) is None,
         tell=tell,
     )
 
@@ -63,16 +64,16 @@ def _marker(keep: Keep) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Tokens that the next request takes, roughly, of the window's `size`; those of the session in all, and their
-    limit; what it cost so far, None where no price is known. `at`: the share of the window at which the conversation is
-    summarised."""
+    """Tokens that the next request takes, roughly, of the window's `size`; those of the session in all; what it cost so
+    far, None where no price is known; what it may use of both. `at`: the share of the window at which the conversation
+    is summarised."""
 
     used: int
     size: int
     tokens: int
-    limit: int | None
     cost: float | None
     currency: str
+    ceiling: Ceiling
     at: float
 
 
@@ -117,9 +118,9 @@ class SessionUpkeep:
             used=used,
             size=provider.context_window,
             tokens=keep.tokens,
-            limit=limits.session_tokens,
             cost=keep.cost,
             currency=provider.currency,
+            ceiling=keep.ceiling,
             at=limits.compaction.at,
         )
 

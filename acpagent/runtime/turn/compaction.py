@@ -63,7 +63,7 @@ class Memory:
 class Compactor:
     """Made for each turn; runs on the session worker. `prefix` are the letters of system prompt and tool list. `again`
     is what the model must be told anew once it is no longer in what it reads. `automatic`: the person lets it happen by
-    itself before it must."""
+    itself before it must. `may_ask`: the model may be asked for a summary, by the session's budget."""
 
     turn_id: str
     scope: Scope
@@ -77,6 +77,7 @@ class Compactor:
     automatic: Callable[[], bool]
     again: Callable[[], tuple[str, ...]]
     tell: Callable[[Notice], None] = lambda notice: None
+    may_ask: Callable[[], bool] = lambda: True
     _recovered: bool = False
     _refused: bool = False
     _asked: int = 0
@@ -188,6 +189,8 @@ class Compactor:
         return cutting.cut(pieces, meter.letters(keep), meter.letters(_LAST * left))
 
     def _write(self, compaction_id: str, pieces: list[Piece], instructions: str) -> Written:
+        if not self.may_ask():
+            return Written("")
         tokens = self._summary_tokens() // 2
         shown = self.memory.meter.letters(_SHOWN * self.room)
         told = summary.request(pieces, instructions, shown)

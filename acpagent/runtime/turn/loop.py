@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from acpagent.core.blocks import Block, Text
 from acpagent.core.events import Event, Notice, UsageChanged
@@ -23,7 +23,7 @@ from acpagent.runtime.turn.hooking import TurnHooks
 from acpagent.runtime.turn.modelcall import ModelReply, call_model
 from acpagent.runtime.turn.prompt import PromptReader
 from acpagent.runtime.turn.speaker import Speaker, new_id
-from acpagent.runtime.turn.spending import warning
+from acpagent.runtime.turn.spending import Ceiling
 from acpagent.runtime.turn.stop import STOPS, End, provider_fault
 from acpagent.runtime.turn.toolrun import ToolRunner
 from acpagent.runtime.turn.words import STEER_MARK
@@ -63,17 +63,17 @@ class TurnLoop:
         reader: PromptReader,
         steering: Steering,
         limit: int,
-        token_limit: int | None,
+        ceiling: Ceiling,
         hooks: TurnHooks,
         follow_ups: Sequence[FollowUp] = (),
     ) -> None:
-        """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt, `token_limit`:
-        tokens of the session. `follow_ups`: in the order in which they are asked."""
+        """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt, `ceiling`:
+        what the session may use in all. `follow_ups`: in the order in which they are asked."""
         self._turn_id, self._scope, self._host = turn_id, scope, host
         self._compactor, self._record, self._provider = compactor, record, provider
         self._conversation, self._spending = compactor.memory.conversation, compactor.memory.spending
         self._prefix, self._tools, self._speaker = prefix, tools, speaker
-        self._reader, self._steering, self._limit, self._token_limit = reader, steering, limit, token_limit
+        self._reader, self._steering, self._limit, self._ceiling = reader, steering, limit, ceiling
         self._hooks = hooks
         self._follow_ups = follow_ups
         self._told_of_silence = False
@@ -95,6 +95,8 @@ class TurnLoop:
 
     def _rounds(self) -> End:
         for number in range(self._limit):
+            if self._is_spent():
+                return "budget"
             self._last_call = number + 1 == self._limit
             reply = self._ask_model()
             if reply.reason in ("length", "refusal"):
@@ -105,6 +107,13 @@ class TurnLoop:
             if not self._hear_steers(self._steering.take) and stopped and not self._go_on(reply.text):
                 return "finished"
         return "rounds"
+
+    def _is_spent(self) -> bool:
+        """Whether the session's budget allows no further request; then the person is told so."""
+        told = self._ceiling.passed(self._spending, self._provider.currency)
+        if told is not None:
+            self._speaker.tell(told)
+        return told is not None
 
     def _hear_steers(self, take: Callable[[], list[tuple[Block, ...]]]) -> bool:
         """Append what the person said meanwhile, in order. False if that was nothing. After the last call that is
@@ -195,13 +204,13 @@ class TurnLoop:
             self._speaker.tell(Notice("info", "model_silent", {"seconds": round(seconds, 1)}))
 
     def _count(self, report: UsageReport) -> None:
-        spending, provider, before = self._spending, self._provider, self._spending.tokens
+        spending, provider, before = self._spending, self._provider, replace(self._spending)
         used = spending.add(provider, report)
         self._compactor.note(report.usage.input)
         size, estimated = provider.context_window, report.estimated
         self._record(UsageSet(self._turn_id, used, size, spending.cost, provider.currency, estimated))
         self.emit(UsageChanged(used, size, spending.cost, provider.currency, estimated))
-        if (told := warning(before, spending.tokens, self._token_limit)) is not None:
+        if (told := self._ceiling.neared(before, spending, provider.currency)) is not None:
             self._speaker.tell(told)
 
     def emit(self, event: Event) -> None:

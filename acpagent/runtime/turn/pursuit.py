@@ -43,7 +43,8 @@ class Spent:
 @dataclass(slots=True)
 class Pursuit:
     """A follow-up, made for a turn that begins in goal mode. Runs on the session worker but for `report`. The goal is
-    changed under the session lock, by `record`, which feeds `goals`."""
+    changed under the session lock, by `record`, which feeds `goals`. `spent_up`: why the session's budget allows no
+    more, None where it does."""
 
     turn_id: str
     goals: Goals
@@ -54,6 +55,7 @@ class Pursuit:
     tell: Callable[[Notice], None]
     spent: Callable[[], Spent]
     bounds: Bounds
+    spent_up: Callable[[], Notice | None] = lambda: None
     _goal_id: str = ""
     _report: GoalReport | None = None
     _idle: int = 0
@@ -150,9 +152,10 @@ class Pursuit:
         left = self.goals.unfinished()
         if report is not None and report.status == "complete" and not left:
             return self._end(goal, "complete", Notice("info", "goal_complete", {"rounds": goal.rounds}))
-        limit, spent = self.bounds.tokens, self.spent()
-        if limit is not None and spent.tokens >= limit:
-            return self._pause(Notice("warning", "goal_out_of_tokens", {"tokens": spent.tokens, "limit": limit}))
+        spent = self.spent()
+        if (told := self.spent_up()) is not None:
+            self.tell(told)
+            return self._pause(Notice("info", "goal_paused"))
         if self._idle >= self.bounds.idle_rounds:
             return self._stall(goal)
         if spent.calls < self.bounds.calls and not self._advance(goal, "working"):

@@ -33,11 +33,37 @@ class Spending:
         return used
 
 
-def warning(before: int, now: int, limit: int | None) -> Notice | None:
-    """What the person is told once the session's tokens pass another mark on the way to their limit."""
-    if limit is None:
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What a session may use in all: tokens, and money where a price is known; None for no limit."""
+
+    tokens: int | None = None
+    cost: float | None = None
+
+    def passed(self, spending: Spending, currency: str) -> Notice | None:
+        """Why nothing more may be asked of the model; None where it may."""
+        if self.tokens is not None and spending.tokens >= self.tokens:
+            return Notice("warning", "budget_spent", {"tokens": spending.tokens, "limit": self.tokens})
+        if self.cost is not None and spending.cost is not None and spending.cost >= self.cost:
+            params = {"cost": money(spending.cost), "limit": money(self.cost), "currency": currency}
+            return Notice("warning", "budget_spent_cost", params)
         return None
-    passed = [mark for mark in WARNINGS if before * 100 < mark * limit <= now * 100]
-    if not passed:
+
+    def neared(self, before: Spending, now: Spending, currency: str) -> Notice | None:
+        """What the person is told once another mark on the way to a limit is passed."""
+        if self.tokens is not None and _passes_mark(before.tokens, now.tokens, self.tokens):
+            percent = now.tokens * 100 // self.tokens
+            return Notice("warning", "budget_near", {"percent": percent, "tokens": now.tokens, "limit": self.tokens})
+        if self.cost is not None and now.cost is not None and _passes_mark(before.cost or 0.0, now.cost, self.cost):
+            params = {"cost": money(now.cost), "limit": money(self.cost), "currency": currency}
+            return Notice("warning", "budget_near_cost", params | {"percent": int(now.cost * 100 / self.cost)})
         return None
-    return Notice("warning", "budget_near", {"percent": now * 100 // limit, "tokens": now, "limit": limit})
+
+
+def _passes_mark(before: float, now: float, limit: float) -> bool:
+    return any(before * 100 < mark * limit <= now * 100 for mark in WARNINGS)
+
+
+def money(amount: float) -> str:
+    """An amount as a person reads it: to the sixth place, without idle zeros."""
+    return f"{amount:.6f}".rstrip("0").rstrip(".")

@@ -9,12 +9,13 @@ from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.model import ProviderFault
 from acpagent.wire import codes
 
-End = Literal["finished", "length", "rounds", "refusal", "cancelled"]
+End = Literal["finished", "length", "rounds", "budget", "refusal", "cancelled"]
 
 STOPS: dict[End, Stop] = {
     "finished": "end_turn",
     "length": "max_tokens",
     "rounds": "max_turn_requests",
+    "budget": "max_tokens",
     "refusal": "refusal",
     "cancelled": "cancelled",
 }
