@@ -83,6 +83,21 @@ def find(path: str, ctx: ToolContext) -> Seen:
     return _shown(shown, disk, keeper)
 
 
+def unsaved(ctx: ToolContext) -> list[str]:
+    """The files that a call has looked at and of which the editor has text that the disk has not."""
+    return [path for path, seen in ctx.seen.items() if isinstance(seen, Seen) and seen.unsaved]
+
+
+def has_unsaved(path: str, ctx: ToolContext) -> bool:
+    """Whether the editor has text of a file that the disk has not, or does not say. Raises `Cancelled`."""
+    try:
+        return find(path, ctx).unsaved
+    except NotText:
+        return False
+    except OSError:
+        return True
+
+
 def _on_disk(path: str) -> TextFile | None:
     try:
         return files.read_text(path)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.acp.editor import READ, WRITE, Editor, Refusal
 from tests.acp.long_model import LongModel
 from tests.agent import Message, text_in
 from tests.conftest import Home, StartAgent
@@ -285,3 +286,132 @@ def test_open_todo_entries_and_goal_follow(agent: StartAgent, serve: Serve, work
 
 def test_a_session_that_begins_has_nothing_to_go_back_to(trial: Trial) -> None:
     assert "nothing to go back to" in trial.says("/rewind")
+
+
+def test_the_prompt_that_was_left_is_shown_to_be_sent_again(trial: Trial) -> None:
+    trial.step(1)
+    words = "step 2\nwith ```` fences ````\nand  more" + " words" * 50
+    link = {"type": "resource_link", "uri": "file:///some/notes.txt", "name": "notes"}
+    _, answer = trial.one.prompt(trial.session, [{"type": "text", "text": words}, link], permission="once")
+    assert answer["result"] == {"stopReason": "end_turn"}
+    said = trial.says("/rewind 2")
+    assert f"`````text\n{words}\n`````" in said
+    assert "`file:///some/notes.txt`" in said
+
+
+def folder_plan(*calls: Message) -> dict[int, Message | str]:
+    return {1: "Hello.", **dict(enumerate(calls, 2))}
+
+
+def test_folders_come_back_with_all_that_was_in_them(agent: StartAgent, serve: Serve, workspace: Path) -> None:
+    inner = workspace / "whole" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "run.sh").write_bytes(b"#!/bin/sh\r\n")
+    (inner / "run.sh").chmod(0o750)
+    (workspace / "whole" / "data.bin").write_bytes(bytes(range(256)) * 40_000)  # 10 MB
+    calls = [
+        {"tool": "move_file", "args": {"source": "whole", "target": "else/where"}},
+        {"tool": "edit_file", "args": {"path": "else/where/inner/run.sh", "old": "bin", "new": "usr/bin"}},
+        {"tool": "delete_file", "args": {"path": "else/where", "recursive": True}},
+    ]
+    trial = Trial(agent, serve, workspace, folder_plan(*calls))
+    trial.step(1)
+    before = trial.files()
+    trial.step(2)
+    moved = trial.files()
+    assert "else/where/inner/run.sh" in moved
+    trial.step(3, 4)
+    assert not [name for name in trial.files() if name.startswith(("whole", "else"))]
+    trial.says("/rewind 3 --files")
+    assert trial.files() == moved
+    trial.says("/rewind 2 --files")
+    assert trial.files() == before
+
+
+def test_a_link_in_a_folder_stands_in_the_way(agent: StartAgent, serve: Serve, workspace: Path) -> None:
+    (workspace / "whole").mkdir()
+    (workspace / "whole" / "file.txt").write_text("x")
+    (workspace / "whole" / "link").symlink_to(workspace)
+    calls = [{"tool": "delete_file", "args": {"path": "whole", "recursive": True}}]
+    trial = Trial(agent, serve, workspace, folder_plan(*calls))
+    trial.step(1, 2)
+    before = trial.files()
+    said = trial.says("/rewind 2 --files")
+    assert "`whole/link`: it is no regular file" in said
+    assert trial.files() == before
+
+
+class Edited:
+    """A trial whose files the client keeps."""
+
+    def __init__(self, agent: StartAgent, serve: Serve, workspace: Path) -> None:
+        self.trial = Trial(agent, serve, workspace, PLAN)
+        one = self.trial.one
+        one.call("session/close", {"sessionId": self.trial.session})
+        self.editor = Editor(one, reads=True, writes=True)
+        one.initialize({"fs": {"readTextFile": True, "writeTextFile": True}})
+        self.trial.session = one.new_session(workspace)
+        self.readme = workspace / "README.md"
+        self.path = str(self.readme)
+
+    def prompt(self, words: str) -> str:
+        updates, answer = self.editor.turn(self.trial.session, words)
+        assert answer["result"] == {"stopReason": "end_turn"}
+        return text_in(updates)
+
+
+@pytest.fixture
+def edited(agent: StartAgent, serve: Serve, workspace: Path) -> Edited:
+    return Edited(agent, serve, workspace)
+
+
+def test_what_the_editor_has_saved_comes_back(edited: Edited) -> None:
+    before = edited.trial.files()
+    edited.prompt("step 3")
+    assert edited.readme.read_text() == "changed\n"
+    edited.prompt("/rewind 1 --files")
+    assert edited.trial.files() == before
+
+
+def test_unsaved_text_is_never_written_over(edited: Edited) -> None:
+    edited.prompt("step 3")
+    edited.editor.buffers[edited.path] = "the person goes on\n"
+    said = edited.prompt("/rewind 1 --files")
+    assert "`README.md`: the editor has changes of it that are not saved" in said
+    assert edited.readme.read_text() == "changed\n"
+    edited.editor.buffers.clear()
+    edited.prompt("/rewind 1 --files")
+    assert edited.readme.read_text().startswith("# Greeter")
+
+
+def test_an_editor_that_does_not_say_is_no_yes(edited: Edited) -> None:
+    edited.prompt("step 3")
+
+    def refuse(request: Message, params: Message) -> Any:
+        raise Refusal(-32603, "busy")
+
+    edited.editor.handlers[READ] = refuse
+    assert "or does not say" in edited.prompt("/rewind 1 --files")
+    assert edited.readme.read_text() == "changed\n"
+
+
+def test_text_that_was_in_the_editor_alone_is_not_taken_for_what_the_file_held(edited: Edited) -> None:
+    edited.editor.buffers[edited.path] = "typed and not saved\n"
+    edited.prompt("step 3")  # is written over it, and saved
+    said = edited.prompt("/rewind 1 --files")
+    assert "had text of it that was not saved when acpagent changed it" in said
+    assert edited.readme.read_text() == "changed\n"
+
+
+def test_a_change_that_the_editor_keeps_to_itself_cannot_come_back(edited: Edited) -> None:
+    def keep(request: Message, params: Message) -> Any:
+        edited.editor.buffers[params["path"]] = params["content"]
+        return {}
+
+    edited.editor.handlers[WRITE] = keep
+    before = edited.readme.read_text()
+    edited.prompt("step 3")
+    said = edited.prompt("/rewind 1 --files")
+    assert "Nothing was changed" in said
+    assert edited.readme.read_text() == before
+    assert edited.editor.buffers[edited.path] == "changed\n"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 
+from acpagent.core import bounds
 from acpagent.core.bounds import one_line, printable
 from acpagent.runtime.commands.arguments import Refused, split
 from acpagent.runtime.session import restoring, rewinding
@@ -13,6 +15,8 @@ from acpagent.runtime.session.services import CommandDesk
 _FILES = "--files"
 _LISTED = 40
 _ID_LETTERS = 13
+_PROMPT_BYTES, _WORDS = 32_000, 200
+_BACKTICKS = re.compile("`+")
 
 
 def answer(words: str, desk: CommandDesk) -> str:
@@ -58,12 +62,24 @@ def _short(point: Point) -> str:
 
 
 def _done(point: Point, restored: list[str], with_files: bool, desk: CommandDesk) -> str:
+    """What is so now, and the prompt that was left, so that it can be sent again with changes."""
     said = [desk.say("rewind_done", words=point.words) if point.number else desk.say("rewind_done_checkpoint")]
     if restored:
         said.append("\n".join([desk.say("rewind_files"), *(f"- `{_shown(path, desk)}`" for path in restored)]))
     else:
         said.append(desk.say("rewind_no_files" if with_files else "rewind_files_stay"))
+    if point.prompt:
+        said.append(f"{desk.say('rewind_prompt')}\n\n{_fenced(bounds.cut(point.prompt, _PROMPT_BYTES).text)}")
+    if point.attached:
+        named = ", ".join(f"`{one_line(printable(name), _WORDS)}`" for name in point.attached[:_LISTED])
+        said.append(desk.say("rewind_attached", names=named))
     return "\n\n".join(said)
+
+
+def _fenced(text: str) -> str:
+    """A text that can be copied as it is, whatever is in it."""
+    fence = "`" * max([3, *(len(run) + 1 for run in _BACKTICKS.findall(text))])
+    return f"{fence}text\n{text}\n{fence}"
 
 
 def _shown(path: str, desk: CommandDesk) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from acpagent.core.blocks import Text
+from acpagent.core.blocks import Block, Image, Text
 from acpagent.core.bounds import one_line
 from acpagent.core.history import (
     Compacted,
@@ -18,11 +18,11 @@ from acpagent.core.history import (
     UsageSet,
     UserSaid,
 )
+from acpagent.core.scope import Scope
 from acpagent.runtime.session import restoring
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.turn.branches import live
 from acpagent.store import entries
-from acpagent.store.contents import Contents
 from acpagent.store.database import Store
 
 _WORDS = 80
@@ -32,13 +32,16 @@ _LEAST_ID = 4
 @dataclass(frozen=True, slots=True)
 class Point:
     """Where a session can be rewound to. `number` counts turns, 0 for a checkpoint, which is a summary of the
-    conversation; `turn_id` is the first turn that is left, empty for a checkpoint with none behind it."""
+    conversation; `turn_id` is the first turn that is left, empty for a checkpoint with none behind it. `words` say
+    what it is on one line; `prompt` is what the person sent in that turn, and `attached` what came with it."""
 
     number: int
     id: str
     turn_id: str
     at: str
     words: str
+    prompt: str = ""
+    attached: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -47,9 +50,9 @@ class Rewinder:
 
     keep: Keep
     store: Store
-    contents: Contents
     turn_id: str
-    lock: threading.RLock
+    scope: Scope
+    has_unsaved: Callable[[str, Scope], bool]
 
     def points(self) -> list[Point]:
         """Turns and checkpoints of the live branch, oldest first. Raises `Fault`."""
@@ -57,15 +60,15 @@ class Rewinder:
         return list(_points(entries.read_timed(self.store, self.keep.row.id), self.turn_id))
 
     def rewind(self, point: Point, with_files: bool) -> Rewound:
-        """Go back to before the turn that a point names. Raises `Fault`, and `restoring.Blocked` where files cannot be
-        brought back; then nothing has changed."""
+        """Go back to before the turn that a point names. Raises `Fault`, `Cancelled`, and `restoring.Blocked` where a
+        file cannot be brought back; then nothing has changed."""
         keep = self.keep
         keep.journal.commit()
         past = entries.read(self.store, keep.row.id)
         restored = self._restore(past, point) if with_files else []
         counted = live([*past, self._entry(point, restored, 0)])
         rewound = self._entry(point, restored, _used(counted))
-        with self.lock:
+        with self.scope.lock:
             keep.journal.add(*restored, rewound)
             keep.begin_anew([*counted[:-1], *restored, rewound])
         keep.journal.commit()
@@ -74,10 +77,15 @@ class Rewinder:
     def _restore(self, past: Sequence[Entry], point: Point) -> list[FileKept]:
         """What was left before is brought back as well: the files stand as all of it made them."""
         begin = next(at for at, entry in enumerate(past) if _opens(entry, point.turn_id))
-        wanted = restoring.targets(past[begin:], self.contents.get)
+        contents = self.keep.contents
+        wanted = restoring.targets(past[begin:], contents.get)
+        # Through the editor neither exact bytes nor all or nothing could be promised: it must have nothing to lose.
+        unsaved = [target.path for target in wanted if self.has_unsaved(target.path, self.scope)]
+        if unsaved:
+            raise restoring.Blocked([restoring.Obstacle(path, "rewind_unsaved") for path in unsaved])
         for target in wanted:
             if target.now.data is not None:
-                self.contents.put(target.now.data)
+                contents.put(target.now.data)
         restoring.restore(wanted)
         return [
             FileKept(self.turn_id, target.path, target.now.digest, target.digest, target.now.mode) for target in wanted
@@ -113,10 +121,11 @@ def _points(timed: Sequence[tuple[str, Entry]], own: str) -> Iterator[Point]:
         elif isinstance(entry, UserSaid) and not entry.steer and entry.turn_id not in buried:
             for summary, at in waiting:
                 if summary.turn_id != entry.turn_id:
-                    yield _checkpoint(summary, at, entry.turn_id)
+                    yield replace(_checkpoint(summary, at, entry.turn_id), **_sent(entry))
             waiting = [(summary, at) for summary, at in waiting if summary.turn_id == entry.turn_id]
             number += 1
-            yield Point(number, entry.turn_id, entry.turn_id, opened, _words(entry))
+            sent = _sent(entry)
+            yield Point(number, entry.turn_id, entry.turn_id, opened, one_line(sent["prompt"], _WORDS), **sent)
     for summary, at in waiting:
         yield _checkpoint(summary, at, "")
 
@@ -125,8 +134,14 @@ def _checkpoint(entry: Compacted, at: str, turn_id: str) -> Point:
     return Point(0, entry.compaction_id, turn_id, at, f"{entry.before} -> {entry.after}")
 
 
-def _words(entry: UserSaid) -> str:
-    return one_line(" ".join(block.text for block in entry.blocks if isinstance(block, Text)), _WORDS)
+def _sent(entry: UserSaid) -> dict[str, Any]:
+    texts = [block.text for block in entry.blocks if isinstance(block, Text)]
+    attached = tuple(_called(block) for block in entry.blocks if not isinstance(block, Text))
+    return {"prompt": "\n\n".join(texts), "attached": attached}
+
+
+def _called(block: Block) -> str:
+    return block.media_type if isinstance(block, Image) else getattr(block, "uri", "")
 
 
 def _opens(entry: Entry, turn_id: str) -> bool:

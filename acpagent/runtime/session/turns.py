@@ -44,6 +44,7 @@ from acpagent.runtime.turn.stop import STOPS, leaves_no_trace
 from acpagent.runtime.turn.toolrun import Desk, ToolRunner
 from acpagent.store import entries, sessions
 from acpagent.toolbox import jobs, sources
+from acpagent.toolbox.buffers import has_unsaved, unsaved
 from acpagent.wire import codes
 
 TITLE_LENGTH = 80
@@ -132,8 +133,12 @@ class TurnRunner:
             knowledge=lambda: capsules.knowledge(keep.conversation.pieces(), keep.work, keep.controls["mode"]),
             hide=services.hide,
             memory=services.memory,
-            upkeep=SessionUpkeep(services.store, keep, self.host, turn_id, turn.scope, hooks),
+            upkeep=SessionUpkeep(services.store, keep, self.host, turn_id, turn.scope, hooks, self._has_unsaved),
         )
+
+    def _has_unsaved(self, path: str, scope: Scope) -> bool:
+        """Raises `Cancelled`."""
+        return has_unsaved(path, self._context(scope, LiveOutput()))
 
     def _stats(self) -> Stats:
         """Raises `Fault`."""
@@ -365,7 +370,7 @@ class TurnRunner:
             check_store=keep.journal.check,
             watch=keep.witness.watch,
             changed=changed,
-            keep_files=lambda proposal: keeping.before(turn_id, proposal, keep.contents.put),
+            keep_files=lambda proposal, ctx: keeping.before(turn_id, proposal, unsaved(ctx), keep.contents.put),
         )
 
     def _context(self, scope: Scope, live: LiveOutput) -> ToolContext:

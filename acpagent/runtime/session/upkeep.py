@@ -79,7 +79,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class SessionUpkeep:
-    """`services.Upkeep` in one turn."""
+    """`services.Upkeep` in one turn. `has_unsaved`: whether an editor has text of a file that the disk has not."""
 
     store: Store
     keep: Keep
@@ -87,6 +87,7 @@ class SessionUpkeep:
     turn_id: str
     scope: Scope
     hooks: TurnHooks
+    has_unsaved: Callable[[str, Scope], bool] = lambda path, scope: False
 
     def compact(self, instructions: str) -> Compacted | None:
         keep = self.keep
@@ -125,4 +126,4 @@ class SessionUpkeep:
         )
 
     def _rewinder(self) -> Rewinder:
-        return Rewinder(self.keep, self.store, self.keep.contents, self.turn_id, self.scope.lock)
+        return Rewinder(self.keep, self.store, self.turn_id, self.scope, self.has_unsaved)

@@ -70,7 +70,7 @@ class Desk:
     watch: Watch | None = None
     changed: Callable[[str, Changes], None] = lambda call_id, changes: None
     plugins: Interception = field(default_factory=Interception)
-    keep_files: Callable[[Proposal], Kept] | None = None
+    keep_files: Callable[[Proposal, ToolContext], Kept] | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -328,7 +328,7 @@ class ToolRunner:
         assert running.context is not None
         try:
             if self._desk.keep_files is not None:
-                running.kept = self._desk.keep_files(running.proposal)
+                running.kept = self._desk.keep_files(running.proposal, running.context)
             result = running.tool.apply(running.proposal, running.context)
         except ToolRefusal as refusal:
             result = ToolResult(str(refusal), failed=True)
@@ -428,7 +428,7 @@ class ToolRunner:
         self._desk.plugins.tell(
             "tool.end", tool=running.made.name, callId=running.call.id, failed=result.failed, text=result.text
         )
-        for entry in running.kept.changed() if running.kept is not None else ():
+        for entry in running.kept.changed(running.changes) if running.kept is not None else ():
             self._desk.record(entry)
         heard = "\n\n".join(part for part in (result.text, *running.beside) if part)
         self._desk.record(CallSettled(self._desk.turn_id, running.call, heard))
