@@ -70,7 +70,7 @@ def test_quotes_capitals_and_blanks(one: Served, words: str, answer: str) -> Non
 @pytest.mark.parametrize(
     "words",
     [
-        "/session now", "/config set x", "/budget 5", "/reload now", "/mcp status x", "/mcp reload x",
+        "/session now", "/config set x", "/reload now", "/mcp status x", "/mcp reload x",
         "/capsule list x",
     ],
 )  # fmt: skip
@@ -81,6 +81,7 @@ def test_too_many_arguments(one: Served, words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
+        ("/budget 5", "There is no `/budget 5`"),
         ("/mcp start", "Name the server"),
         ("/mcp auth login", "Name the server"),
         ("/mcp auth", "There are `/mcp auth status`"),
