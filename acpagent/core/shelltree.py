@@ -141,6 +141,8 @@ class Walk(Redirections):
                 values = values or [Word('"$@"', False, frozenset({"variable"}), names=("@",))]
                 assigned = tuple((variable, value) for value in values)
                 self.commands.append(self._command((), assigned, (), flow))
+                if any("glob" in value.kinds for value in values):  # unlike those of an assignment they are looked up
+                    self.commands.append(self._command((Word(":", True, lead=":"), *values), (), (), flow))
                 self.statements(child, flow.inside("loop"))
             elif child.type not in ("for", "select", "in", ";", "comment"):
                 self.doubt(f"a loop that cannot be read ({child.type})")

@@ -88,8 +88,8 @@ class Case:
         elif word.kinds == {"glob"}:
             self._match(word)
         elif not is_number(word) and not is_pipe(word) and word.kinds != {"inside"}:
-            level: Level = "acts" if word.kinds == {"names"} else "reaches"
-            self.rise(level, "it is not known what it reads")
+            inside = word.kinds == {"names"} and not self.places.may_lead_out(word.lead or ".")
+            self.rise("acts" if inside else "reaches", "it is not known what it reads")
 
     def write(self, word: Word, reason: str = "it changes files") -> None:
         """A word that names a file or directory to be made, changed or removed."""

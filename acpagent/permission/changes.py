@@ -42,24 +42,25 @@ _STEERS_TOOL: Mapping[str, re.Pattern[str]] = {
     "npm": re.compile(r"--(script-shell|prefix|userconfig|globalconfig|node-options|shell|global)(=.*)?|-[gC].*"),
     "pnpm": re.compile(r"--(script-shell|prefix|dir|config\..*|shell-emulator|global)(=.*)?|-[gC].*"),
     "yarn": re.compile(r"--(cwd|use-yarnrc|script-shell|global)(=.*)?"),
+    "hg": re.compile(r"--(config|cwd|repository)(=.*)?|-R.*"),
+    "svn": re.compile(r"--config-(option|dir)(=.*)?"),
 }
 _SERVES = re.compile("dev|start|serve|deploy|publish|release")
 # npm and its like install without these words being further examined only where nothing is named to be installed.
 _LOCKED = frozenset({"ci", "install", "i"})
 _MAKE_FLAGS = re.compile(r"-[kBnsSw]+|-j\d*|-l\d*|--(dry-run|silent|quiet|keep-going|always-make|jobs(=\d+)?)|\d+")
 _MAKE_TARGET = re.compile(r"[\w.%][\w.%-]*(/[\w.%-]+)*", re.ASCII)
-_TAR_KNOWN = re.compile(
-    r"-?[cxtzjJvfkmprua]+|-[qorljndD0-9]+|-C|--(create|extract|list|gzip|bzip2|xz|verbose|file|strip-components"
-    r"|exclude|auto-compress|zstd|totals|directory)(=.*)?"
-)
-_TAR_RUNS = re.compile(
-    r"--?(to-c|checkpoint-a|use-c|rsh-c|rmt-c|info-s|new-vol|absolute|directory$|pgp|F$)|-[A-Za-z]*[IFP]|I|F"
-)
 _EXECUTES = re.compile(
     r"--?(?:[\w-]+-)?(exec|execute|command|cmd|eval|pre|post|plugin|config-settings|hook|shell|on-change|require|wrapper"
     r"|program|launcher)(=.*)?|--?filt\w*=.*\s.*",
     re.DOTALL,
 )
+# Options behind which programs expect a program, and the signs that one has.
+_CODE_OPTION = re.compile(
+    r"-(?:[ecExrpnF]|if|do)|--?(?:\w+-)*(?:eval|exec\w*|expr\w*|code|script|batch|call|do|each|print)(?:=|\Z)"
+)
+_CODE = re.compile(r"[(){};`$!|<>\\]")
+_TEX_UNBOUND = re.compile(r"\\|shell-?escape|write18|^--?(?:pdf|xe|lua)?(?:la)?tex=|luaonly|^--?lua=")
 _LINE_OPTION = re.compile(r"-[a-z]*c")  # of shells
 
 
@@ -103,7 +104,14 @@ def transfer(case: Case) -> None:
             if source.static and word.static:  # what lands in a directory keeps its name
                 name = source.text.rstrip("/").rpartition("/")[2]
                 case.write(Word(f"{word.text}/{name}", True))
+    _mistrust(case, sources)
     case.rise("acts", "it changes files")
+
+
+def _mistrust(case: Case, sources: list[Word]) -> None:
+    """Links come to lie where it writes: what is said of these places later in the line may be about others."""
+    if case.name == "ln" or any(case.places.may_lead_out(word.text) for word in sources if word.static):
+        case.places.doubt(path for path in case.finding.writes if path not in case.places.roots.all)
 
 
 def _is_here(case: Case, text: str) -> bool:
@@ -131,29 +139,6 @@ def tee(case: Case) -> None:
     for word in case.operands():
         case.write(word)
     case.rise("reads" if not case.args else "acts", "it changes files")
-
-
-def pack(case: Case) -> None:
-    """tar and its like: they make or overwrite files, as options say, and can run programs."""
-    if case.name in ("zip", "7z"):  # they pack what links lead to
-        for word in case.operands():
-            case.places.follow(case.finding, word.text if word.static else ".")
-    for index, word in enumerate(case.args):
-        bundle = index == 0 and word.static and re.fullmatch(r"[A-Za-z]+", word.text)
-        if not word.static or ":" in word.text:  # host:file is elsewhere
-            case.rise("reaches", "it is not known what it packs or unpacks")
-        elif word.text.startswith("-") or bundle:
-            known = _TAR_KNOWN.fullmatch(word.text)
-            if not known or _TAR_RUNS.match(word.text):
-                case.rise("reaches", f"{word.text} can make it run something or write elsewhere")
-            if "=" in word.text:
-                case.write(Word(word.text.partition("=")[2], True)) if "exclude" not in word.text else None
-        elif word.text not in (".", "./"):
-            case.write(word)
-        else:
-            case.read(word)
-    case.finding.lost = case.finding.level == "reaches"
-    case.rise("acts", "it packs or unpacks files")
 
 
 def interpreter(case: Case, name: str) -> None:
@@ -255,31 +240,52 @@ def build(case: Case) -> None:
 def unknown(case: Case, args: list[Word]) -> None:
     """A program that is not known, or whose words are not: they must be static, and stay inside."""
     case.rise("acts", "it is not known what it does")
+    before = ""
     for word in args:
         case.touch(word)
-        if word.static and _EXECUTES.fullmatch(word.text):
-            case.rise("reaches", f"{word.text} may say what else runs")
+        text = word.text if word.static else ""
+        if _EXECUTES.fullmatch(text):
+            case.rise("reaches", f"{text} may say what else runs")
+        elif _is_code(before, text):
+            case.rise("reaches", "it may run what stands in the line itself")
+        elif text.startswith("@") and _holds_orders(case, text[1:]):
+            case.rise("reaches", "it takes further words from a file")
+        before = text
+
+
+def _is_code(option: str, text: str) -> bool:
+    """Whether a word looks like a program of its own: it has the signs of one, and stands behind an option for it."""
+    glued = _CODE_OPTION.match(text)
+    code = text if _CODE_OPTION.fullmatch(option) else text[glued.end() :] if glued else ""
+    return _CODE.search(code) is not None
+
+
+def _holds_orders(case: Case, text: str) -> bool:
+    paths = case.places.resolve(text)
+    return not case.made.isdisjoint(paths) or any(os.path.isfile(path) for path in paths)
+
+
+def tex(case: Case) -> None:
+    """TeX and its like run what a document says, within bounds; a document in the line, or without bounds, is more."""
+    for word in case.args:
+        if not word.static or _TEX_UNBOUND.search(word.text):
+            case.rise("reaches", "it may run what stands in the line itself, or other programs")
+    unknown(case, case.args)
+
+
+def cmake(case: Case) -> None:
+    if any(word.static and word.text == "-E" for word in case.args):
+        case.rise("reaches", "it runs commands of its own")
+    unknown(case, case.args)
 
 
 HANDLERS = {
     **dict.fromkeys(_DELETERS, delete), **dict.fromkeys(_MAKERS, make),
     **dict.fromkeys(("cp", "mv", "ln", "install", "gcp", "gmv"), transfer),
     **dict.fromkeys(("chmod", "chown", "chgrp"), rights), "tee": tee, "truncate": delete, "sponge": tee,
-    **dict.fromkeys(("tar", "gtar", "bsdtar", "unzip", "zip", "7z", "cpio", "pax", "ar", "unrar"), pack),
-    **dict.fromkeys(("make", "gmake", "ninja", "just", "task", "bmake"), build),
+    **dict.fromkeys(("make", "gmake", "ninja", "just", "task", "bmake"), build), "cmake": cmake,
+    **dict.fromkeys(("tex", "etex", "pdftex", "luatex", "xetex", "latex", "pdflatex", "lualatex", "xelatex", "context",
+                     "latexmk", "tectonic", "luahbtex", "eplain", "platex", "uplatex"), tex),
 }  # fmt: skip
 TOOLS = frozenset(_VERBS)
-NO_PREFIX = _DELETERS | {
-    "cp",
-    "mv",
-    "ln",
-    "install",
-    "chmod",
-    "chown",
-    "chgrp",
-    "truncate",
-    "tar",
-    "unzip",
-    "zip",
-    "tee",
-}
+NO_PREFIX = _DELETERS | {"cp", "mv", "ln", "install", "chmod", "chown", "chgrp", "truncate", "tee"}

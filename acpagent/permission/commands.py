@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from acpagent.core.paths import Roots, within
 from acpagent.core.shellparse import Command, Redirect, Script, Word
-from acpagent.permission import builtins, changes, gitlines, options, searches, wrappers
+from acpagent.permission import builtins, changes, gitlines, options, searches, unpacking, wrappers
 from acpagent.permission.cases import Case, is_pipe
 from acpagent.permission.findings import Finding, Level
 from acpagent.permission.hazards import INTERPRETERS, REACHING, SHELLS, canonical
@@ -26,9 +26,10 @@ _VERB = re.compile(r"[a-z][a-z0-9:_-]*")
 _LANGUAGES = {
     "find": searches.find, "gfind": searches.find, "sed": searches.sed, "gsed": searches.sed, "awk": searches.awk,
     "gawk": searches.awk, "mawk": searches.awk, "nawk": searches.awk, "test": searches.test, "[": searches.test,
-    "[[": searches.test, "git": gitlines.judge,
+    "[[": searches.test, "git": gitlines.judge, "fd": searches.fd, "fdfind": searches.fd,
 }  # fmt: skip
-_HANDLERS = {**_LANGUAGES, **builtins.HANDLERS, **changes.HANDLERS}
+_HANDLERS = {**_LANGUAGES, **builtins.HANDLERS, **unpacking.HANDLERS, **changes.HANDLERS}
+_NO_PREFIX = changes.NO_PREFIX | unpacking.NO_PREFIX
 # What the shell does itself, whatever is found on the way to programs.
 _OWN = frozenset(builtins.HANDLERS) | {"test", "[", "[[", "echo", "true", "false", ":", "pwd", "type"}
 
@@ -122,7 +123,7 @@ class _Scale:
         """One command, then those it runs. What it does by itself and its surroundings are in its case."""
         if words:
             self._judge(case, words[0])
-        if case.command.assignments or case.name in changes.NO_PREFIX:
+        if case.command.assignments or case.name in _NO_PREFIX:
             case.finding.prefix = None
         self._made.update(case.finding.writes)
         self.add(case.finding)
@@ -184,6 +185,8 @@ class _Scale:
         found = options.sort(program, case.args)
         if found.never:
             case.rise("reaches", f"{found.never[0]} can make it run or read anything")
+        if case.name == "jq" and any(re.search(r"\b(import|include)\b", word.text) for word in case.args):
+            case.rise("reaches", "its program reads files of its own choice")
         for word in found.unknown:
             if not program.open:
                 case.rise("acts", f"it is not known what {word.text} does")
@@ -229,7 +232,7 @@ class _Scale:
     def _pattern(self, case: Case, word: Word) -> None:
         if not word.static and not word.lead and not word.text.startswith('"'):
             case.rise("reaches", "what it looks for is not known before it runs")
-        if case.name == "jq" and re.search(r"env|ENV|import|include|input_filename|\$__", word.text):
+        if case.name == "jq" and re.search(r"env|ENV|input_filename|\$__", word.text):
             case.rise("acts", "its program may show the environment")
         case.text(word)
 
@@ -258,6 +261,7 @@ class _Scale:
             changes.interpreter(case, name)
         elif name in changes.TOOLS:
             changes.tool(case, name)
+            self._named_by(case, 2)  # what follows the verb and the name of a script is handed on
         else:
             changes.unknown(case, case.args)
             self._named_by(case)
@@ -265,15 +269,15 @@ class _Scale:
             verb = words[:1] if words and _VERB.fullmatch(words[0]) else []
             case.allow(case.name, *verb)
 
-    def _named_by(self, case: Case) -> None:
-        """A program that is not known may run one that its words name."""
+    def _named_by(self, case: Case, first: int = 0) -> None:
+        """A program that is not known may run one that its words name, from the `first` on."""
         for place, word in enumerate(case.args):
-            if not word.static or not word.text.strip("./"):  # `black .` names a directory
+            if place < first or not word.static or not word.text.strip("./"):  # `black .` names a directory
                 continue
             named = [canonical(each.rpartition("/")[2]) for each in (word.text, *_PARTS.split(word.text))]
             if any(name in SHELLS for name in named):
                 case.rise("reaches", "it may run a shell")
-            if named[0] in REACHING or named[0] in INTERPRETERS or named[0] in wrappers.NAMES | changes.NO_PREFIX:
+            if named[0] in REACHING or named[0] in INTERPRETERS or named[0] in wrappers.NAMES | _NO_PREFIX:
                 case.unwrap(case.args[place:], "acts")
                 return
 
@@ -285,6 +289,7 @@ class _Scale:
         if target is None or (redirect.operator in ("<&", ">&") and _is_descriptor(target)):
             return True
         if redirect.operator == "<":
+            case.finding.lost = case.finding.lost or not (target.static or target.kinds == {"glob"})
             case.read(target)
         elif redirect.operator == "<&":
             case.rise("reaches", "it is not known what it reads")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from acpagent.core.shellparse import Word
 from acpagent.permission.cases import Case
+from acpagent.permission.hazards import UNPACKS
 from acpagent.permission.tables import words
 
 # Before the subcommand: what changes nothing. All else can point git elsewhere or make it run something.
@@ -71,6 +72,14 @@ _RUNNING_VERBS: Mapping[str, frozenset[str]] = {
     "config": frozenset({"*"}), "lfs": frozenset({"*"}), "worktree": frozenset({"move", "repair"}),
 }  # fmt: skip
 
+_LOOKS = frozenset({"--stat", "--numstat", "--summary", "--check"})
+# What takes away what is not tracked.
+_SWEEPS = {
+    "clean": re.compile(r"-\w*f\w*|--force"),
+    "stash": re.compile(r"-\w*[ua]\w*|--(include-u|al)\w*"),
+}
+_ENDS = frozenset({"--abort", "--quit", "--skip"})
+
 
 def judge(case: Case) -> None:
     args = list(case.args)
@@ -93,6 +102,10 @@ def judge(case: Case) -> None:
     else:
         case.rise("reaches", "it may be an alias, which can run anything")
     _words(case, subcommand, rest)
+    if subcommand == "mv" and any(case.places.may_lead_out(word.text) for word in rest if word.static):
+        case.places.doubt(path for path in case.finding.writes if path not in case.places.roots.all)
+    if _unpacks(subcommand, rest):
+        case.rise("reaches", UNPACKS)  # after all else, which counts more
     _prefix(case, subcommand, rest)
     case.finding.named.clear()  # git asks for no other files than it is about, and tells what it writes
     if case.finding.level != "reaches":
@@ -110,10 +123,20 @@ def _act(case: Case, subcommand: str, rest: Sequence[Word]) -> None:
             return
     if verb in _VERBS.get(subcommand, ()) or (subcommand in ("reflog", "notes") and not rest):
         return
+    if subcommand in _SWEEPS and any(_SWEEPS[subcommand].fullmatch(text) for text in texts):
+        case.rise("reaches", "it removes files that git does not keep, hidden ones as well")
     running = _RUNNING_VERBS.get(subcommand, frozenset())
     if "*" in running or not running.isdisjoint(texts):
         case.rise("reaches", "it changes settings of the repository, or runs what they say")
     case.rise("acts", "it changes the repository")
+
+
+def _unpacks(subcommand: str, rest: Sequence[Word]) -> bool:
+    """Whether it changes the files that a patch names. Options that only look make `apply` look, unless one says so."""
+    texts = [word.text for word in rest if word.static]
+    if subcommand == "apply":
+        return "--apply" in texts or not any(text in _LOOKS for text in texts)
+    return subcommand == "am" and not any(text in _ENDS for text in texts)
 
 
 def _words(case: Case, subcommand: str, rest: Sequence[Word]) -> None:
@@ -143,7 +166,7 @@ def _words(case: Case, subcommand: str, rest: Sequence[Word]) -> None:
 
 
 def _operand(case: Case, subcommand: str, word: Word) -> None:
-    if subcommand in ("rm", "mv", "clean") and word.static:
+    if subcommand in ("rm", "mv", "clean", "worktree") and word.static:
         case.write(word)
     elif word.kinds == {"substitution"} and subcommand in _READS | {"commit"}:
         case.rise("reaches", "some of its words are not known before it runs")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from acpagent.permission.tables import words
 
+UNPACKS = "which files it changes stands in what it unpacks or applies, not in the line"
 _BY_REASON: Mapping[str, str] = {
     "it runs with the rights of somebody else": (
         "sudo doas su runuser pkexec chroot unshare nsenter setpriv capsh gosu su-exec newgrp sg run0 setarch fakeroot"
@@ -41,6 +42,15 @@ _BY_REASON: Mapping[str, str] = {
         "update-alternatives dpkg-reconfigure diskutil defaults csrutil spctl pmset networksetup scutil dscl nvram "
         "osascript open xdg-open security"
     ),
+    UNPACKS: (
+        "cpio pax uudecode unshar dpkg-deb unsquashfs quilt unar aunpack atool dtrx munpack ripmime arj unarj lha "
+        "unace cabextract innoextract msiextract rpm2archive hdiutil guestmount"
+    ),
+    "it is an agent of its own, or drives other programs": (
+        "acpagent claude codex gemini aider opencode goose cursor-agent amp crush qwen copilot openhands reasonix soba "
+        "llm ollama interpreter xdotool ydotool wtype dotool wmctrl dbus-send gdbus qdbus busctl gsettings dconf "
+        "flatpak-spawn machinectl toolbox distrobox adb fastboot"
+    ),
     "it ends other programs": "kill killall pkill xkill skill killall5 fuser",
     "it runs what is not told": (
         "eval source . exec getopts trap alias unalias enable hash shopt complete compgen bind fc history logout "
@@ -48,6 +58,7 @@ _BY_REASON: Mapping[str, str] = {
         "watchexec nodemon inotifywait fswatch chronic ts vipe vidir pee run-parts start-stop-daemon daemonize "
         "supervisord supervisorctl pm2 forever foreman overmind honcho concurrently strace ltrace gdb lldb valgrind "
         "perf rr dtrace dtruss bpftrace rlwrap unbuffer flock faketime proot bwrap firejail systemd-nspawn "
+        "mlr rename prename perl-rename file-rename exiftool logrotate "
         "busybox toybox direnv coproc caller wasmtime wine qemu-x86_64 "
         "m4 gpg gpg2 age pass ssh-add ssh-agent ssh-keygen keychain op bw secret-tool kinit"
     ),
@@ -78,6 +89,13 @@ INTERPRETERS: Mapping[str, frozenset[str]] = {
     "ghci": frozenset(), "runghc": frozenset(), "ocaml": frozenset(), "jshell": frozenset(), "kotlin": frozenset(),
     "sqlite3": frozenset(), "duckdb": frozenset(), "gnuplot": frozenset(), "octave": frozenset(), "bc": frozenset(),
     "dc": frozenset(), "jrunscript": frozenset(), "node-gyp": frozenset(), "qjs": frozenset(), "d8": frozenset(),
+    **dict.fromkeys(words(
+        "hy janet gforth ecl ccl clisp abcl sml poly newlisp scheme chez petite mit-scheme gosh csi chibi-scheme bb "
+        "clj fennel moon luau lune txr pike gst rexx regina ghc runhaskell utop coffee babel-node zx vite-node jiti "
+        "llrt quickjs hermes tjs micropython jython graalpy ipy bpython ptpython jruby mruby truffleruby rakudo "
+        "dotnet-script csharp fsi fsharpi cling maxima sage gp magma gap scilab octave-cli matlab mathematica "
+        "wolframscript yacas jconsole apl texlua kotlinc scala-cli amm arturo factor"
+    ), frozenset()),
     "xonsh": frozenset(), "perl6": frozenset(), "raku": frozenset(), "crystal": frozenset(), "nim": frozenset(),
 }  # fmt: skip
 # Modules of Python that do no more than a program of the workspace does.

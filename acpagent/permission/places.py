@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from acpagent.core.paths import Roots, within
 from acpagent.core.shellparse import Word
@@ -19,6 +20,7 @@ _NETWORK = re.compile(r"/dev/(tcp|udp)(/|\Z)")
 _SEPARATORS = re.compile(r"[:=,;@'\"()\[\]{}<>|&\s]+")
 _HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,31}://(?:[^/@\s]*@)?([A-Za-z0-9._-]+)")
 _REMOTE = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+|\w+@[\w.-]+):(?!\d+\Z)[^\s]*")
+_ODD = re.compile(r"[\s'\"\\]")
 _SHORT_VALUE = re.compile(r"-[A-Za-z]")
 _ABOVE = (os.curdir, os.pardir)  # `.*` finds these, too, in some versions of bash
 _NAMES = 20_000  # entries of directories that are looked at for the patterns of one line
@@ -33,6 +35,7 @@ class Places:
         self.cwds: tuple[str, ...] = (cwd,)
         self.home = home
         self._left = _NAMES
+        self._unsure: set[str] = set()  # what the line makes before, and may lead out of the roots then
         self._matched: dict[tuple[str, str], bool] = {}
         self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
 
@@ -68,6 +71,7 @@ class Places:
         if _HARMLESS.fullmatch(text):
             return
         paths = self.resolve(text)
+        self._mistrust(finding, paths)
         finding.reads.update(dict.fromkeys(paths))
         if not paths or not all(self.roots.contains(path) for path in paths):
             finding.rise("reaches", "it reads outside the working directories")
@@ -77,6 +81,7 @@ class Places:
         if _WRITABLE.fullmatch(text):
             return
         paths = self.resolve(text)
+        self._mistrust(finding, paths)
         finding.writes.update(dict.fromkeys(paths))
         finding.rise("acts", reason)
         if text.startswith("/dev/"):
@@ -108,6 +113,7 @@ class Places:
             if _HARMLESS.fullmatch(piece):
                 continue
             paths = self.resolve(piece)
+            self._mistrust(finding, paths)
             finding.named.update(dict.fromkeys(paths))
             if not paths or not all(self.roots.contains(path) for path in paths):
                 finding.rise("reaches", "it names something outside the working directories")
@@ -128,22 +134,51 @@ class Places:
         elif not all(self._leads_in(os.path.join(cwd, head), rest.lstrip("/")) for cwd in self.cwds):
             finding.rise("reaches", "a link that it may follow leads out of the working directories")
 
+    def doubt(self, paths: Iterable[str]) -> None:
+        """Note that what is below resolved paths from now on may lie elsewhere."""
+        self._unsure.update(paths)
+
+    def _mistrust(self, finding: Finding, paths: Iterable[str]) -> None:
+        if any(within(path, place) for path in paths for place in self._unsure):
+            finding.rise("reaches", "it goes through a link that the line makes itself")
+
     def follow(self, finding: Finding, text: str) -> None:
         """Note that links below a directory are followed, too."""
+        leads = self._leads_below(text)
+        if leads == "out":
+            finding.rise("reaches", "a link that it may follow leads out of the working directories")
+        elif leads == "unknown":
+            finding.rise("acts", "it follows links")
+
+    def may_lead_out(self, text: str) -> bool:
+        """Whether links below a directory may lead out of the roots."""
+        return self._leads_below(text) != "in"
+
+    def has_odd_names(self, text: str) -> bool:
+        """Whether a name below a directory may be taken for several by who reads them line by line."""
+        return any(path is None or _ODD.search(os.path.basename(path)) for path in self._all_below(text))
+
+    def _leads_below(self, text: str) -> Literal["in", "out", "unknown"]:
+        for path in self._all_below(text):
+            if path is None:
+                return "unknown"
+            if os.path.islink(path) and not self.roots.contains(os.path.realpath(path)):
+                return "out"
+        return "in"
+
+    def _all_below(self, text: str) -> Iterator[str | None]:
+        """Every path below a directory, through no link; None, at the end, where they are too many."""
         waiting = [path for path in self.resolve(text) if os.path.isdir(path)]
         while waiting:
             place = waiting.pop()
             for name in _entries(place):
                 self._left -= 1
                 if self._left < 0:
-                    finding.rise("acts", "it follows links")
+                    yield None
                     return
                 path = os.path.join(place, name)
-                if os.path.islink(path):
-                    if not self.roots.contains(os.path.realpath(path)):
-                        finding.rise("reaches", "a link that it may follow leads out of the working directories")
-                        return
-                elif os.path.isdir(path):
+                yield path
+                if os.path.isdir(path) and not os.path.islink(path):
                     waiting.append(path)
 
     def begins_option(self, word: Word) -> bool:

@@ -72,13 +72,13 @@ _TREE = (
     "--prune --charset= --filelimit= --matchdirs --ignore-case --inodes --device --si --sort= --timefmt= J o> A S"
 )
 _DIFF = (
-    "u c e n q s y a b B d E i w Z t T p N U= C= I= L= W= x= X@ --brief --unified= --context= --color= "
+    "u c e n q s y a b B d E i w Z t T p N U= C= I= L= W= x= X@ --brief --unified --context --color "
     "--side-by-side --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --text --label= "
     "--minimal --new-file --report-identical-files --show-c-function --strip-trailing-cr --suppress-common-lines "
     "--width= --exclude= --exclude-from@ --no-dereference --normal --tabsize= --ignore-tab-expansion"
 )
 _JQ = (
-    "c r j a s n e S C M R g=  f@ --compact-output --raw-output --join-output --ascii-output --slurp --null-input "
+    "c r j a s n e S C M R f@ L@ --compact-output --raw-output --join-output --ascii-output --slurp --null-input "
     "--exit-status --sort-keys --color-output --monochrome-output --raw-input --tab --indent= --stream --seq "
     "--from-file@ --unbuffered --raw-output0"
 )
@@ -94,10 +94,10 @@ FIND_ALONE: frozenset[str] = words(
     "-executable -readable -writable -nouser -nogroup -noleaf -warn -nowarn -ignore_readdir_race -P -E -X -x"
 )
 _NO_FILES_LIST = "--files0-from"
-_SUMS = "* c --check"
+_CHECKS = "c --check"  # sums: the names stand in a file
 
 PROGRAMS: Mapping[str, Program] = {
-    "ls": _program("files", "* I= --ignore= --hide= --color --sort= --format= --time-style= w= T=", here=True,
+    "ls": _program("files", "* I@ --ignore= --hide= --color --sort= --format= --time-style= w@ T@", here=True,
                    follows="L --dereference"),
     "dir": _program("files", "*", here=True, follows="L --dereference"),
     "tree": _program("files", _TREE, here=True, follows="l"),
@@ -127,22 +127,23 @@ PROGRAMS: Mapping[str, Program] = {
     "expand": _program("files", "* t="),
     "unexpand": _program("files", "* t="),
     "rev": _program("files"),
-    "od": _program("files", "* A= j= N= S= t= w="),
+    "od": _program("files", "* A= j= N= S= t= w@"),
     "hexdump": _program("files", "* n= s= e="),
     "xxd": _program("from to", "b c= g= l= s= p u e E i"),
     "strings": _program("files", "a n= t= --bytes= --radix="),
-    "file": _program("files", "b i k L h 0 p r N e= F= --brief --mime --mime-type --mime-encoding --extension"),
-    "stat": _program("files", "* c= f= t= --format= --printf="),
+    "file": _program("files", "b i k L h 0 p r N e= F= --brief --mime --mime-type --mime-encoding --extension",
+                    never="f C --files-from --compile"),
+    "stat": _program("files", "* c= f@ t@ --format= --printf="),
     "du": _program("files", "a b c d= h H k m s S x 0 B= t= --max-depth= --human-readable --summarize --total --all "
                    "--apparent-size --bytes --exclude= --block-size= --si --threshold= --time --inodes", here=True,
-                   follows="L --dereference"),
+                   never=_NO_FILES_LIST, follows="L --dereference"),
     "df": _program("files", "* t= x= B= --type= --exclude-type= --block-size="),
-    "md5sum": _program("files", "b t z --tag --binary --text"),
-    "sha1sum": _program("files", "b t z --tag --binary --text"),
-    "sha256sum": _program("files", "b t z --tag --binary --text"),
-    "sha512sum": _program("files", "b t z --tag --binary --text"),
-    "shasum": _program("files", "b t a= U"),
-    "cksum": _program("files", "a= --tag --algorithm="),
+    "md5sum": _program("files", "b t z --tag --binary --text", never=_CHECKS),
+    "sha1sum": _program("files", "b t z --tag --binary --text", never=_CHECKS),
+    "sha256sum": _program("files", "b t z --tag --binary --text", never=_CHECKS),
+    "sha512sum": _program("files", "b t z --tag --binary --text", never=_CHECKS),
+    "shasum": _program("files", "b t a= U", never=_CHECKS),
+    "cksum": _program("files", "a= --tag --algorithm=", never=_CHECKS),
     "readlink": _program("files", "*"),
     "realpath": _program("files", "*"),
     "basename": _program("words", "* s="),

@@ -30,19 +30,23 @@ _SED = re.compile(rf"\s*(?:(?:{_ADDRESS}(?:,{_ADDRESS})?)?[ ]?!?[ ]?{_COMMAND}[ 
 _SED_FLAGS = re.compile(
     r"-[nErsuz]+|--quiet|--silent|--regexp-extended|--null-data|--posix|--unbuffered|--separate|--debug"
 )
-_AWK_ACTS = re.compile(r"system|getline|[|>]|@|ENVIRON|/inet|close|fflush|include|load|extension|PROCINFO")
+_AWK_ACTS = re.compile(
+    r"system|getline|[|>]|@|ENVIRON|/inet|close|fflush|include|load|extension|PROCINFO|ARG[VC]|SYMTAB|FUNCTAB"
+)
 _AWK_COMPARES = re.compile(r"(?:[\w$)\]]+|\"[^\"]*\")\s*>=?\s*\d+")
 _BINARY = words("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef =~")
 _UNARY = words("-a -b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S -o")
 _BEFORE = _BINARY | (_UNARY - {"-a", "-o"})
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_FD_RUNS = re.compile(r"-[A-Za-z0-9]*[xX]|--ex(ec|ec-batch)?(=|\Z)")
 
 
 def find(case: Case) -> None:
     args = list(case.args)
     follows = False
-    while args and args[0].static and args[0].text in ("-P", "-H", "-E", "-X", "-x", "-s", "-d"):
-        args.pop(0)
+    while args and args[0].static and re.fullmatch(r"-[PHEXxsd]|-O\d|-D", args[0].text):
+        if args.pop(0).text == "-D":
+            args = args[1:]
     if (args and args[0].static and args[0].text in ("-L", "-f")) or any(word.text == "-follow" for word in args):
         case.rise("acts", "it follows links")
         follows = True
@@ -86,7 +90,15 @@ def _find_word(case: Case, args: list[Word], starts: list[Word], plain: bool) ->
         if "glob" in value.kinds:  # names that look like options
             case.rise("acts", "it is not known what the pattern becomes")
     elif word.text not in FIND_ALONE:
-        case.rise("acts", f"it is not known what {word.text} does")
+        _find_unknown(case, word)
+
+
+def _find_unknown(case: Case, word: Word) -> None:
+    case.rise("acts", f"it is not known what {word.text} does")
+    if word.text.startswith("-files0"):
+        case.rise("reaches", "it is not known where it looks")
+    if not word.text.startswith("-"):
+        case.read(word)
 
 
 def _find_runs(case: Case, how: str, args: list[Word], starts: list[Word], plain: bool) -> None:
@@ -110,6 +122,20 @@ def _holding(word: Word) -> Word:
     if "{}" not in word.text:
         return word
     return Word(word.text, False, word.kinds | {"substitution"}, word.text.partition("{}")[0])
+
+
+def fd(case: Case) -> None:
+    """fd hands what it finds to the command behind -x or -X."""
+    place = next((at for at, word in enumerate(case.args) if word.static and _FD_RUNS.match(word.text)), None)
+    case.rise("acts", "it is not known what it does")
+    before = case.args if place is None else case.args[:place]
+    for word in before:
+        case.touch(word)
+    if place is None:
+        case.allow(case.name)
+        return
+    case.rise("reaches", "it runs a command for what it finds")
+    case.unwrap([*case.args[place + 1 :], Word("{}", False, frozenset({"names"}), ".")])
 
 
 def sed(case: Case) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from acpagent.core import shellparse
 from acpagent.core.shellparse import Word
 from acpagent.permission.cases import Case
+from acpagent.permission.findings import Level
 from acpagent.permission.hazards import is_harmless, steers
 from acpagent.permission.searches import finds_files
 
@@ -21,12 +22,13 @@ _FORMS: Mapping[str, tuple[str, str, int]] = {
     "nohup": ("(?!)", "(?!)", 0),
     "stdbuf": (r"-[ioe]", r"-[ioe][0L]|--(input|output|error)=[0L]", 0),
     "timeout": (_TIMEOUT_VALUE, _TIMEOUT_FLAG, 1), "gtimeout": (_TIMEOUT_VALUE, _TIMEOUT_FLAG, 1),
-    "chrt": ("(?!)", r"-[bfior]", 1), "taskset": ("-c", "(?!)", 1), "caffeinate": ("-[tw]", "-[dimsu]+", 0),
+    "chrt": ("(?!)", r"-[bfior]", 1), "taskset": ("(?!)", "-[ac]+", 1), "caffeinate": ("-[tw]", "-[dimsu]+", 0),
     "command": ("(?!)", "-p", 0), "builtin": ("(?!)", "(?!)", 0), "noglob": ("(?!)", "(?!)", 0),
     "nocorrect": ("(?!)", "(?!)", 0), "pipenv": ("(?!)", "(?!)", 0),
 }  # fmt: skip
 _SUDO = (r"-[ugpCDhRTU]|--(user|group|prompt|chdir|host)", r"-[AbEeHiKklnPSsVv]+|--.*", 0)
-_XARGS_VALUE = re.compile(r"-[nLPsEdI]|--(max-args|max-lines|max-procs|max-chars|delimiter|eof|replace)")
+_AMOUNT = re.compile(r"(0x)?[\da-fA-F][\da-fA-F.,:-]*[smhd]?|inf(inity)?")
+_XARGS_VALUE = re.compile(r"-[nLPsEdI]|--(max-args|max-procs|max-chars|delimiter)")  # `--replace` takes none behind it
 _XARGS_FLAG = re.compile(
     r"-[0rtx]+|-[nLPsEd].+|-0?r?[nP]\d+|--(null|no-run-if-empty|verbose|exit|(max-\w+|delimiter)=.*)"
 )
@@ -71,7 +73,7 @@ def _plain(case: Case, form: tuple[str, str, int]) -> None:
         elif not re.fullmatch(alone, option):
             case.rise("reaches", f"it is not known what {option} does")
     for word in args[:before]:
-        if not word.static:
+        if not word.static or not _AMOUNT.fullmatch(word.text):  # what is no amount may be the command
             case.rise("reaches", "it is not known what it runs")
     args = args[before:]
     if case.name in ("time", "coproc"):
@@ -147,15 +149,18 @@ def _xargs(case: Case) -> None:
             from_file = True
         elif _XARGS_VALUE.fullmatch(option) and args:
             value = args.pop(0)
-            placed = value.text if option in ("-I", "--replace") else placed
+            placed = value.text if option == "-I" else placed
         elif re.fullmatch(r"-I.+", option):
             placed = option[2:]
+        elif re.fullmatch(r"--replace(=.+)?", option):
+            placed = option.partition("=")[2] or "{}"
         elif option == "--":
             break
         elif not _XARGS_FLAG.fullmatch(option):
             case.rise("reaches", f"it is not known what {option} does")
     words = args or [Word("echo", True, lead="echo")]
-    known = "" if from_file else _lists_names(case.feeder, null and not placed)
+    known, floor = _listed(case, null and not placed)
+    known = "" if from_file else known
     kinds = frozenset({known}) if known else frozenset({"substitution"})
     added = Word("{}", False, kinds, _start(case))
     if placed:
@@ -165,23 +170,30 @@ def _xargs(case: Case) -> None:
         ]
     else:
         words = [*words, added]
-    case.unwrap(words)
+    case.unwrap(words, floor)
 
 
-def _lists_names(feeder: shellparse.Command | None, null: bool) -> str:
+def _listed(case: Case, null: bool) -> tuple[str, Level]:
     """What kind of names come through the pipe: "inside" for plain files below where a search began, "names" for
-    other names of the workspace, nothing for what could be anything."""
+    other names of the workspace, nothing for what could be anything. And what comes of it at least: unless NUL stands
+    between names, one that is odd reads like several."""
+    feeder = case.feeder
     if feeder is None or not all(word.static or word.kinds == {"glob"} for word in feeder.words):
-        return ""
+        return "", "reads"
     texts = [word.text for word in feeder.words]
+    files = found = False
     if texts[:1] == ["find"] and _LISTERS.isdisjoint(texts):
+        found = True
         files = finds_files([text for text in texts[2:] if text not in ("-maxdepth",) and not text.isdigit()])
-        return "inside" if files and null and texts[-1] == "-print0" else "names"
-    return "names" if texts[:2] in (["git", "ls-files"], ["rg", "-l"], ["rg", "--files"]) else ""
+    found = found or texts[:2] in (["git", "ls-files"], ["rg", "-l"], ["rg", "--files"])
+    apart = null and texts[-1] == "-print0"
+    if not found or (not apart and case.places.has_odd_names(_start(case))):
+        return "", "reads"
+    return ("inside" if files else "names"), ("reads" if apart else "acts")
 
 
 def _start(case: Case) -> str:
-    words = case.feeder.words if case.feeder else ()
+    words = case.feeder.words if case.feeder and case.feeder.words[0].text == "find" else ()
     return words[1].text if len(words) > 1 and words[1].static and not words[1].text.startswith("-") else "."
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from acpagent.core.paths import Roots
 from acpagent.core.shellparse import parse
 from acpagent.permission.commands import Step, weigh
-from tests.permission import tricky_lines
+from tests.permission import hidden_lines, tricky_lines
 
 LEVELS = ("reads", "acts", "reaches")
 _SIGNS = str.maketrans({"␤": "\n", "␍": "\r", "␀": "\0", "⍽": "\u00a0", "∅": "\u200b"})
@@ -16,7 +16,7 @@ _SIGNS = str.maketrans({"␤": "\n", "␍": "\r", "␀": "\0", "⍽": "\u00a0", 
 
 def lines() -> list[tuple[str, str]]:
     """Level and line, in the order of the table."""
-    table = (*TABLE.splitlines(), *tricky_lines.TABLE.splitlines())
+    table = "\n".join((TABLE, tricky_lines.TABLE, hidden_lines.TABLE)).splitlines()
     rows = [row.partition(" ") for row in table if row and not row.startswith("# ")]
     return [(level, line.lstrip(" ").translate(_SIGNS)) for level, _, line in rows]
 
@@ -252,7 +252,7 @@ acts    find . -name *.py
 reads   find . -type f -exec grep -l foo {} +
 reads   find . -type f -print0 | xargs -0 grep -n foo
 acts    find . -type f | xargs grep -n foo
-acts    find . -type f -o -print0 | xargs -0 cat
+reaches find . -type f -o -print0 | xargs -0 cat
 reaches find . -type f -print0 | xargs -0 -a evil cat
 reaches find . -printf '/etc/passwd\n' | xargs cat
 reaches echo /etc/passwd | xargs cat
@@ -261,7 +261,7 @@ reaches ls | xargs -I{} mv {} /tmp
 reaches ls | xargs -I{} sh -c '{}'
 reaches xargs -a a.txt rm
 reaches ls | parallel rm
-acts    fd -x rm
+reaches fd -x rm
 
 # other programs in front
 acts    env
