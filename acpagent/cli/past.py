@@ -6,7 +6,7 @@ An agent process would have to open it for that, which takes a model with its ke
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from acpagent.cli.show import TurnView
 from acpagent.client.updates import MessageChunk, Update, text_of, view
 from acpagent.config import locate
 from acpagent.runtime.session import replay
-from acpagent.store import entries, inspection, sessions
+from acpagent.store import aliases, entries, inspection, sessions
 from acpagent.store.database import Store
 from acpagent.store.sessions import SessionRow
 
@@ -44,7 +44,8 @@ def read(home: str, wanted: str) -> Past:
     if not os.path.exists(path):
         raise unknown
     store = Store(path)
-    row = sessions.get(store, wanted) or _beginning_so(store, wanted)
+    known = aliases.read(store)  # what `sessions list` shows is what clients know
+    row = sessions.get(store, known.get(wanted, wanted)) or _beginning_so(store, wanted, known)
     if row is None:
         raise unknown
     happened = entries.read(store, row.id)
@@ -55,13 +56,14 @@ def read(home: str, wanted: str) -> Past:
     return Past(row, tuple(view(update) for update in updates))
 
 
-def _beginning_so(store: Store, wanted: str) -> SessionRow | None:
+def _beginning_so(store: Store, wanted: str, known: Mapping[str, str]) -> SessionRow | None:
     if len(wanted) < _ENOUGH:
         return None
-    found = [row for row in every(store) if row.id.startswith(wanted)]
+    rows = {row.id: row for row in every(store)}
+    found = [id for id in {**rows, **known} if id.startswith(wanted) and known.get(id, id) in rows]
     if len(found) > 1:
-        raise UsageError(f"several sessions begin with {wanted}: {', '.join(row.id for row in found[:5])}")
-    return found[0] if found else None
+        raise UsageError(f"several sessions begin with {wanted}: {', '.join(found[:5])}")
+    return rows[known.get(found[0], found[0])] if found else None
 
 
 def every(store: Store) -> Iterator[SessionRow]:

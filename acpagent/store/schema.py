@@ -76,6 +76,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (repository, id)
         )""",
     ),
+    (
+        """CREATE TABLE aliases (
+            address TEXT PRIMARY KEY NOT NULL,
+            session TEXT NOT NULL
+        )""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

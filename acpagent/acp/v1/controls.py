@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.acp.v1 import options
 from acpagent.acp.v1.decode import bad
-from acpagent.acp.v1.replies import Render, WireReply, nothing, unknown
+from acpagent.acp.v1.replies import nothing
 from acpagent.core.events import Controls
 from acpagent.runtime.session.loadout import CONTROLS
-from acpagent.runtime.session.session import Session
 
 if TYPE_CHECKING:
     from acpagent.acp.v1.decode import ModelParams, ModeParams, OptionParams
@@ -17,41 +16,28 @@ if TYPE_CHECKING:
 
 
 def set_mode(methods: Methods, request_id: Any, params: ModeParams) -> None:
-    session = _session(methods, params.session_id)
+    session = methods.session(params.session_id)
     changed = options.mode_controls(params.mode)
-    session.adjust(changed, _reply(methods, request_id, session, nothing))
+    session.adjust(changed, methods.reply(request_id, session, params.session_id, nothing))
 
 
 def set_model(methods: Methods, request_id: Any, params: ModelParams) -> None:
     """For clients older than options. Takes a provider or a bare model name as well."""
-    session = _session(methods, params.session_id)
+    session = methods.session(params.session_id)
     model = methods.registry.find_model(params.model)
     if model is None:
         raise bad("modelId", "is not a configured model; the option `model` lists them")
-    session.configure("model", model, _reply(methods, request_id, session, nothing))
+    session.configure("model", model, methods.reply(request_id, session, params.session_id, nothing))
 
 
 def set_option(methods: Methods, request_id: Any, params: OptionParams) -> None:
-    session = _session(methods, params.session_id)
+    session = methods.session(params.session_id)
     option, changed = options.setting(params.option, params.value)
-    reply = _reply(methods, request_id, session, _refreshed)
+    reply = methods.reply(request_id, session, params.session_id, _refreshed)
     if option in CONTROLS:
         session.adjust(changed, reply)
     else:
         session.configure(option, changed[option], reply)
-
-
-def _session(methods: Methods, session_id: str) -> Session:
-    session = methods.registry.get(session_id)
-    if session is None:
-        raise unknown(session_id)
-    return session
-
-
-def _reply(methods: Methods, request_id: Any, session: Session, render: Render) -> WireReply:
-    reply = WireReply(methods.connection, request_id, session.host.address, render)
-    methods.connection.in_work(request_id, lambda: session.withdraw(reply))
-    return reply
 
 
 def _refreshed(controls: Controls) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from typing import Any, Literal
 from acpagent.acp.v1 import auth, controls, decode, prompting, sessions, vendor
 from acpagent.acp.v1.initialize import RELOAD_METHOD, STEER_METHOD, SUBMIT_METHOD
 from acpagent.acp.v1.lane import ConnectionLane, Job
-from acpagent.acp.v1.replies import Answers
+from acpagent.acp.v1.replies import Answers, Render, WireReply, unknown
 from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.registry import Registry
+from acpagent.runtime.session.session import Session
 from acpagent.wire import codes
 from acpagent.wire.messages import Notification, Request
 
@@ -64,6 +65,19 @@ class Methods:
         self.has_credentials = has_credentials
         self._finish = finish
         self.lane = ConnectionLane()
+
+    def session(self, session_id: str) -> Session:
+        """The open session that the client knows by this id. Raises -32002 (RPC-26)."""
+        session = self.registry.get(session_id)
+        if session is None:
+            raise unknown(session_id)
+        return session
+
+    def reply(self, request_id: Any, session: Session, session_id: str, render: Render) -> WireReply:
+        """The answer to a request of a session, which may be withdrawn before."""
+        reply = WireReply(self.connection, request_id, session_id, render)
+        self.connection.in_work(request_id, lambda: session.withdraw(reply))
+        return reply
 
     def request(self, request: Request) -> None:
         """Handle a request. Raises `Fault` where it is refused right away."""

@@ -6,19 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.acp.v1.decode import PromptParams
 from acpagent.acp.v1.log import log
-from acpagent.acp.v1.replies import WireReply, stopped, unknown
+from acpagent.acp.v1.replies import stopped
 
 if TYPE_CHECKING:
     from acpagent.acp.v1.methods import Methods
 
 
 def prompt(methods: Methods, request_id: Any, params: PromptParams) -> None:
-    session = methods.registry.get(params.session_id)
-    if session is None:
-        raise unknown(params.session_id)  # RPC-26
-    reply = WireReply(methods.connection, request_id, params.session_id, stopped)
-    methods.connection.in_work(request_id, lambda: session.withdraw(reply))
-    session.prompt(params.blocks, reply)
+    session = methods.session(params.session_id)
+    reply = methods.reply(request_id, session, params.session_id, stopped)
+    session.prompt(params.blocks, reply, params.session_id)
 
 
 def cancel(methods: Methods, params: Any) -> None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.acp.v1 import options
 from acpagent.acp.v1.decode import ListParams, OpenParams
-from acpagent.acp.v1.replies import Render, WireReply, nothing, unknown
+from acpagent.acp.v1.replies import Render, WireReply, nothing
 from acpagent.core.faults import TheirFault
-from acpagent.runtime.session.registry import mint_id
+from acpagent.runtime.session.addresses import mint_id
 from acpagent.runtime.session.works import Opening
 from acpagent.store.sessions import SessionRow
 from acpagent.wire import codes
@@ -44,14 +44,14 @@ def _withdraw(methods: Methods, session_id: str, reply: WireReply) -> None:
 
 def list_page(methods: Methods, request_id: Any, params: ListParams) -> None:
     rows, following = methods.registry.page(params.cwd, params.cursor)
-    page: dict[str, Any] = {"sessions": [_info(row) for row in rows]}
+    page: dict[str, Any] = {"sessions": [_info(row, methods.registry.address(row.id)) for row in rows]}
     if following is not None:
         page["nextCursor"] = following
     methods.connection.respond(request_id, page)
 
 
-def _info(row: SessionRow) -> dict[str, Any]:
-    info: dict[str, Any] = {"sessionId": row.id, "cwd": row.cwd, "updatedAt": row.updated_at}
+def _info(row: SessionRow, address: str) -> dict[str, Any]:
+    info: dict[str, Any] = {"sessionId": address, "cwd": row.cwd, "updatedAt": row.updated_at}
     if row.title:
         info["title"] = row.title
     if row.directories:
@@ -60,9 +60,7 @@ def _info(row: SessionRow) -> dict[str, Any]:
 
 
 def close(methods: Methods, request_id: Any, session_id: str) -> None:
-    session = methods.registry.get(session_id)
-    if session is None:
-        raise unknown(session_id)  # CLOSE-02
+    session = methods.session(session_id)  # CLOSE-02
     session.close(WireReply(methods.connection, request_id, session_id, nothing))
 
 

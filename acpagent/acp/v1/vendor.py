@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 
 def steer(methods: Methods, request_id: Any, params: PromptParams) -> None:
     session = _session(methods, params.session_id)
-    session.steer(params.blocks, WireReply(methods.connection, request_id, session.host.address, nothing))
+    session.steer(params.blocks, WireReply(methods.connection, request_id, params.session_id, nothing))
 
 
 def reload(methods: Methods, request_id: Any, session_id: str) -> None:
     session = _session(methods, session_id)
-    reply = WireReply(methods.connection, request_id, session.host.address, _reloaded)
-    methods.connection.in_work(request_id, lambda: session.withdraw(reply))
-    session.reload(reply)
+    session.reload(methods.reply(request_id, session, session_id, _reloaded))
 
 
 def submit(methods: Methods, request_id: Any, params: SubmitParams) -> None:

@@ -73,7 +73,8 @@ def _one(rest: list[str], verb: str) -> str:
 def _other(written: str, desk: CommandDesk, refusal: str) -> SessionRow:
     """The session that an id or the beginning of one means, if it is not the one that runs this command."""
     rows = desk.neighbours.listed(desk.cwd)
-    found = [row for row in rows if row.id == written]
+    known = desk.neighbours.named(written)
+    found = [row for row in rows if row.id == written] or [row for row in rows if row.id == known]
     if not found and len(written) >= _LEAST:
         found = [row for row in rows if row.id.startswith(written)]
     if not found:

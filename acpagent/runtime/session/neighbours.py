@@ -37,6 +37,9 @@ class Neighbours:
                 break
         return rows
 
+    def named(self, written: str) -> str:
+        return self._registry.addresses.resolve(written)
+
     def is_live(self, session_id: str) -> bool:
         session = self._registry.find(session_id)
         return session is not None and session.is_open
@@ -74,12 +77,12 @@ class Neighbours:
         self._registry.begin(row.id, Opening("load", row.cwd, row.directories, self._servers, answer), address)
         try:
             answer.wait(scope)
-        except Cancelled:
+            self._registry.addresses.bind(address, row.id)
+        except (Cancelled, Fault):
             session = self._registry.find(row.id)
             if session is not None:
                 session.close(None)
             raise
-        self._registry.bind(address, row.id)
         self.left = True
 
 

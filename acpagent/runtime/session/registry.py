@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable
 from typing import Any
 
 from acpagent.core.faults import Fault, TheirFault
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
+from acpagent.runtime.session.addresses import Addresses
 from acpagent.runtime.session.crew import SessionCrew
 from acpagent.runtime.session.loadout import AXES
 from acpagent.runtime.session.services import Services
@@ -18,12 +18,6 @@ from acpagent.runtime.session.works import Opening
 from acpagent.store import contents, sessions
 from acpagent.store.sessions import PAGE_SIZE, SessionRow
 from acpagent.wire import codes
-
-
-def mint_id() -> str:
-    """The id of a new session, which nobody knows before its opening is answered (SESS-01, SESS-17)."""
-    return str(uuid.uuid4())
-
 
 # Makes the host of a session from its id and its lock.
 MakeHost = Callable[[str, threading.RLock], Host]
@@ -37,14 +31,14 @@ class Registry:
         self._make_host = make_host
         self._lock = threading.Lock()
         self._live: dict[str, tuple[Session, SessionCrew]] = {}
-        self._aliases: dict[str, str] = {}  # a client's id -> the session that it stands for by now
+        self.addresses = Addresses(services.store, services.report)
         self._erasing: set[str] = set()  # stored sessions that cannot be opened meanwhile
 
     def open(self, session_id: str, opening: Opening) -> None:
         """Open a session: a new one under an id of `mint_id`, a stored one, or a live one again. Raises `TheirFault`
         while it is being erased."""
-        address, session_id = session_id, self._resolved(session_id)
-        session = self.get(session_id)
+        address, session_id = session_id, self.addresses.resolve(session_id)
+        session = self.find(session_id)
         if session is not None:
             with session.lock:  # so that it is not closed between the look and the verb
                 if session.machine.state_id != "closed":
@@ -59,43 +53,35 @@ class Registry:
 
     def get(self, session_id: str) -> Session | None:
         """The session that a client's id stands for, if it was opened here and is not closed since."""
-        found = self._find(self._resolved(session_id))
-        return found[0] if found else None
+        return self.find(self.addresses.resolve(session_id))
 
     def find(self, session_id: str) -> Session | None:
         """The session with this very id, if it is live."""
         found = self._find(session_id)
         return found[0] if found else None
 
-    def bind(self, address: str, session_id: str) -> None:
-        """From here on a client's id stands for this session."""
-        with self._lock:
-            self._aliases.pop(address, None)
-            if address != session_id:
-                self._aliases[address] = session_id
+    def address(self, session_id: str) -> str:
+        """The id by which the client knows a session, or can open it."""
+        session = self.find(session_id)
+        address = session.host.address if session is not None else ""
+        return address if self.addresses.resolve(address) == session_id else self.addresses.of(session_id)
 
     def crew(self, session_id: str) -> SessionCrew | None:
         """The crew of a live session."""
-        found = self._find(self._resolved(session_id))
+        found = self._find(self.addresses.resolve(session_id))
         return found[1] if found else None
 
     def delete(self, session_id: str, reply: Reply) -> bool:
         """Delete a live session: its teardown erases it last. False if it is not live."""
-        found = self._find(self._resolved(session_id))
-        if found is None or not found[0].delete(reply):
-            return False
-        self.bind(session_id, session_id)
-        return True
+        session = self.get(session_id)
+        return session is not None and session.delete(reply)
 
     def erase(self, session_id: str) -> bool:
         """Delete a stored session; one that is unknown is fine (DEL-02). False, and nothing done, if it is live here.
 
         Raises `Held` while another process has it, `StoreFault`.
         """
-        if not self.erase_stored(self._resolved(session_id)):
-            return False
-        self.bind(session_id, session_id)
-        return True
+        return self.erase_stored(self.addresses.resolve(session_id))
 
     def erase_stored(self, session_id: str) -> bool:
         """The same for the session with this very id."""
@@ -171,10 +157,6 @@ class Registry:
             self._live = {known: pair for known, pair in self._live.items() if self._is_live(known)}
             self._live[session_id] = (session, crews[0])
         session.start()
-
-    def _resolved(self, session_id: str) -> str:
-        with self._lock:
-            return self._aliases.get(session_id, session_id)
 
     def _find(self, session_id: str) -> tuple[Session, SessionCrew] | None:
         with self._lock:

@@ -69,6 +69,9 @@ class Neighbours(Protocol):
     def listed(self, cwd: str) -> list[SessionRow]:
         """Those of a folder, newest first, the session itself among them."""
 
+    def named(self, written: str) -> str:
+        """The session that an id of the client's stands for."""
+
     def is_live(self, session_id: str) -> bool: ...
     def close(self, session_id: str, scope: Scope) -> bool:
         """False if it is not open here."""

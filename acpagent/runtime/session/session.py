@@ -95,8 +95,9 @@ class Session:
 
     # The verbs.
 
-    def prompt(self, blocks: tuple[Block, ...], reply: Reply) -> None:
-        self._offer("prompt", reply, request=PromptRequest(blocks, reply))
+    def prompt(self, blocks: tuple[Block, ...], reply: Reply, address: str = "") -> None:
+        """What the turn has to say goes to `address`, if that is given (TURN-20)."""
+        self._offer("prompt", reply, request=PromptRequest(blocks, reply, address))
 
     def steer(self, blocks: tuple[Block, ...], reply: Reply) -> None:
         self._offer("steer", reply, blocks=blocks, reply=reply)
@@ -198,6 +199,8 @@ class Session:
         return self._crew.controls(self.machine.record.requested())
 
     def _new_turn(self, request: PromptRequest) -> Turn:
+        if request.address:
+            self.host.move(request.address)
         return Turn(request, Scope(self.lock), sealed=self._crew.is_local(request.blocks))
 
     # The worker.

@@ -72,23 +72,26 @@ class TurnRunner:
         """The whole turn. Its last entry is committed before this returns, so before it is answered."""
         turn_id, blocks = new_id("turn"), turn.request.blocks
         self.host.emit(TurnStarted(turn_id))
-        self._note_prompt(self.services.commands.kept(blocks))
+        local = self.services.commands.find(blocks, self.keep.loadout.commands.find(blocks) is not None)
+        named = self._note_prompt("" if local else _title(blocks))
         self.keep.record(TurnOpened(turn_id))
         self._plugins(turn).tell("turn.start", turn=turn_id)
-        local = self.services.commands.find(blocks, self.keep.loadout.commands.find(blocks) is not None)
         ended, closed = self._answer(turn_id, blocks, local, turn) if local else self._converse(turn_id, turn)
         fault = self._finish(turn_id, ended, closed, local is not None)
+        if named:
+            self.host.emit(TitleChanged(self.keep.row.title, self.keep.row.updated_at))
         self._plugins(turn).tell("turn.end", turn=turn_id, stop=closed.stop or "error")
         self.host.emit(TurnEnded(turn_id, closed.stop, closed.usage, fault.message if fault else None))
         return TurnOutcome(closed.stop or "end_turn", closed.usage, fault)
 
-    def _note_prompt(self, blocks: tuple[Block, ...]) -> None:
-        """Count the prompt, and name the session after its first one."""
+    def _note_prompt(self, name: str) -> bool:
+        """Count the prompt, and name the session after its first one for the model. Whether it was named."""
         writer, stamp = self.keep.writer, sessions.now()
-        title = writer.row.title or _title(blocks)
+        before, title = writer.row.title, writer.row.title or name or None
         if writer.stored:
             self.services.store.submit(sessions.touch(writer.row.id, title, stamp, 1))
         writer.change(title=title, updated_at=stamp, prompts=writer.row.prompts + 1)
+        return title != before
 
     def _answer(
         self, turn_id: str, blocks: tuple[Block, ...], local: LocalAnswer, turn: Turn
@@ -398,8 +401,6 @@ class TurnRunner:
             keep.journal.commit()
         except Fault as fault:
             return fault
-        if keep.row.prompts == 1 and not self.neighbours.left:
-            self.host.emit(TitleChanged(keep.row.title or "", keep.row.updated_at))
         return ended.fault
 
 

@@ -20,10 +20,11 @@ from acpagent.core.scope import Scope
 
 @dataclass(eq=False, slots=True)
 class PromptRequest:
-    """A prompt that was asked for and is not answered yet."""
+    """A prompt that was asked for and is not answered yet. `address`: the session's id as the client has it."""
 
     blocks: tuple[Block, ...]
     reply: Reply
+    address: str = ""
 
 
 @dataclass(eq=False, slots=True)
