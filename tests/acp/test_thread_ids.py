@@ -13,7 +13,7 @@ import pytest
 from acpagent.cli import past
 from tests.acp.seen import says, turn
 from tests.acp.served import Served, served
-from tests.agent import Agent, Message, text_in, updates_in
+from tests.agent import Agent, Message, text_in
 
 SCRIPT: dict[str, Any] = {"turns": [turn("slowly", [{"text": "One "}, {"wait": 30}]), turn(".", says("Heard."))]}
 STEER = "_reasonix.io/session/steer"
@@ -44,12 +44,10 @@ def moved(agent: Agent, folder: Path) -> tuple[str, str]:
 
 
 def load(agent: Agent, session: str, folder: Path, method: str = "load") -> list[Message]:
-    """Load; the updates before the answer, all of which are for that id."""
+    """Load; the updates for that id up to the answer."""
     since = len(agent.messages)
     agent.call(f"session/{method}", {"sessionId": session, "cwd": str(folder), "mcpServers": []})
-    told = [message for message in agent.messages[since:] if message.get("method") == "session/update"]
-    assert {message["params"]["sessionId"] for message in told} <= {session}
-    return updates_in(told, session)
+    return agent.updates(session, since)
 
 
 def listed(agent: Agent, folder: Path) -> dict[str, str]:
@@ -60,8 +58,7 @@ def listed(agent: Agent, folder: Path) -> dict[str, str]:
     return titles
 
 
-@pytest.mark.parametrize("killed", [False, True])
-@pytest.mark.parametrize("method", ["load", "resume"])
+@pytest.mark.parametrize(("killed", "method"), [(False, "resume"), (True, "load")])
 def test_a_thread_is_what_it_was_after_a_restart(one: Served, folder: Path, killed: bool, method: str) -> None:
     first = one.start()
     mine, old = moved(first, folder)
@@ -92,6 +89,7 @@ def test_each_listed_id_opens_what_it_is_listed_as(one: Served, folder: Path) ->
     ((spare, title),) = titles.items()  # what was in the thread before has an id of its own
     assert title == "mine"
     assert spare not in (mine, old)
+    one.agent.response(one.agent.request("session/close", {"sessionId": spare}))  # it is being closed, or is by now
     assert text_in(load(one.agent, spare, folder), "user_message_chunk") == f"mine/sessions resume {old}"
     assert text_in(load(one.agent, old, folder), "user_message_chunk") == "hello from the past"
     assert listed(one.agent, folder) == {old: "hello from the past", spare: "mine"}
