@@ -8,18 +8,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from acpagent.config import credentials, locate, redaction, settings, shown
+from acpagent.config import credentials, language, locate, redaction, settings, shown
 from acpagent.config.credentials import Secret
 from acpagent.config.problems import ConfigError
 from acpagent.config.selection import UnknownModel
 from acpagent.config.settings import NO_EFFORT, ModelSettings, ProviderSettings, Settings
 from acpagent.config.shown import Key, Shown
 from acpagent.core import process
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import ModelChoice
 from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.memory import Note
 from acpagent.core.model import ToolSpec
 from acpagent.core.paths import Roots
+from acpagent.core.phrases import told
 from acpagent.extensions import discovery, plugins, trust
 from acpagent.extensions.discovery import Extensions
 from acpagent.extensions.problems import Problem
@@ -48,8 +50,6 @@ from acpagent.toolbox import sources
 from acpagent.toolbox.memory import RecallMemory, Remember
 from acpagent.toolbox.registry import Registry, builtin_tools
 from acpagent.wire import codes
-
-_NO_MODEL = "no model is configured: run `acpagent setup` in a terminal, or describe a provider in config.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Assembly:
         try:
             return credentials.has_key(self._home, provider)
         except ConfigError as error:
-            raise TheirFault(codes.AUTH_REQUIRED, str(error.problems[0])) from None
+            raise TheirFault(codes.AUTH_REQUIRED, error.problems[0].told) from None
 
     def _models(self) -> tuple[ModelChoice, ...]:
         return tuple(ModelChoice(model, provider) for model, provider in self._settings.catalogue())
@@ -165,16 +165,16 @@ class Assembly:
 
     def _build_loadout(self, axes: Mapping[str, str], needs: Needs) -> Loadout:
         if not self._settings.models:
-            raise TheirFault(codes.AUTH_REQUIRED, _NO_MODEL)
+            raise TheirFault(codes.AUTH_REQUIRED, Phrase("no_model"))
         try:
             model = self._settings.model(axes["model"] or None)
         except UnknownModel as unknown:
-            raise TheirFault(codes.INVALID_PARAMS, f"{unknown.what}; {unknown.remedy}") from None
+            raise TheirFault(codes.INVALID_PARAMS, told(unknown)) from None
         settled = self._provider(model)
         if not self._has_key(settled):
             raise TheirFault(
                 codes.AUTH_REQUIRED,
-                f"no key for {settled.name}: run `acpagent setup` in a terminal, or set {settled.api_key_env}",
+                Phrase("no_key_for", provider=settled.name, name=settled.api_key_env),
             )
         effort = axes.get("effort", NO_EFFORT)
         try:
@@ -185,7 +185,7 @@ class Assembly:
                 effort if effort in model.efforts else None,
             )
         except ConfigError as error:
-            raise OurFault(f"the model {model.id} cannot be used: {error.problems[0]}") from None
+            raise OurFault(Phrase("model_unusable", model=model.id, cause=error.problems[0].told)) from None
         mode = WORK_MODES.get(axes["work_mode"], WorkMode())  # a stored one may be of a newer version
         every = builtin_tools(
             sees_images=provider.sees_images, allow_private=self._settings.fetch.allow_private, asks=needs.asks
@@ -242,14 +242,16 @@ class Assembly:
                 found.append(spec.of_settings(settled, lookup))
             except SpecError as error:
                 where = locate.config_file(self._home)
-                problems.append(Problem("server", where, None, str(error), f"correct mcp_servers.{settled.name}"))
+                problems.append(
+                    Problem("server", where, None, told(error), Phrase("correct_server", name=settled.name))
+                )
         root = extensions.standing.project.root
         for entry in extensions.servers:
             try:
                 named_there = spec.expanded(spec.read(entry.written, entry.source), lookup)
                 found.append(named_there if entry.owner else replace(named_there, stands=lambda: self._trusts(root)))
             except SpecError as error:
-                problems.append(Problem("server", entry.file, entry.line, str(error), "correct it, or take it out"))
+                problems.append(Problem("server", entry.file, entry.line, told(error), Phrase("correct_or_remove")))
         return spec.merged(found), tuple(problems)
 
     def _trusts(self, root: str) -> bool:
@@ -307,9 +309,9 @@ def _read(home: str, flags: Flags) -> tuple[Settings, dict[str, str]]:
         configured = settings.load(home)
         return configured, _defaults(configured, flags)
     except ConfigError as error:
-        raise OurFault(f"the configuration cannot be used: {error.problems[0]}") from None
+        raise OurFault(Phrase("configuration_unusable", cause=error.problems[0].told)) from None
     except UnknownModel as unknown:
-        raise OurFault(f"--model: {unknown}") from None
+        raise OurFault(Phrase("flag_model", cause=told(unknown))) from None
 
 
 def _stamp(home: str) -> tuple[int, ...] | None:
@@ -347,7 +349,7 @@ def _defaults(configured: Settings, flags: Flags) -> dict[str, str]:
         AUTO_COMPACT: "on" if configured.compaction.auto else "off",
         TOKEN_LIMIT: "",
         COST_LIMIT: "",
-        "language": configured.language,
+        "language": language.chosen(configured.language, os.environ),
     }
 
 

@@ -31,10 +31,11 @@ class Home:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("ACPAGENT_")}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ACPAGENT_", "LC_"))}
         self.env = {
             **kept,
             "HOME": str(path),
+            "LANG": "C.UTF-8",
             "ACPAGENT_HOME": str(path),
             "XDG_CONFIG_HOME": str(path / "xdg"),
         }

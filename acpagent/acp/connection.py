@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 
 from acpagent.acp.v1 import initialize
+from acpagent.core.catalogue import spoken
 from acpagent.core.faults import Fault, TheirFault
 from acpagent.wire import codes
 from acpagent.wire.driver import Driver
@@ -76,8 +77,10 @@ class Connection:
         else:
             try:
                 self.methods().request(request)
-            except BaseException:
+            except BaseException as error:
                 self._forget(request.id)
+                if isinstance(error, Fault):
+                    error.message = spoken(error.message, self.language)
                 raise
 
     def on_notification(self, notification: Notification) -> None:
@@ -103,10 +106,15 @@ class Connection:
         self.driver.respond(request_id, result)
         self.answered_more.set()
 
-    def refuse(self, request_id: Any, fault: Fault) -> None:
-        """Answer a request with a fault."""
+    @property
+    def language(self) -> str:
+        """What is spoken where no session says another."""
+        return self.startup.language
+
+    def refuse(self, request_id: Any, fault: Fault, language: str = "") -> None:
+        """Answer a request with a fault, in a language that is not that of the connection if it is given."""
         self._forget(request_id)
-        self.driver.refuse(request_id, fault.code, fault.message, fault.data)
+        self.driver.refuse(request_id, fault.code, spoken(fault.message, language or self.language), fault.data)
         self.answered_more.set()
 
     def methods(self) -> Methods:
@@ -126,9 +134,12 @@ class Connection:
     def _initialize(self, request: Request) -> None:
         """Again is fine: the new abilities apply from here on (RPC-25)."""
         self.abilities = initialize.read(request.params)
-        self.driver.respond(request.id, initialize.answer(self.startup.images, self.abilities, self._login))
+        self.driver.respond(request.id, self._told())
         self.state = READY
         self.answered_initialize.set()
+
+    def _told(self) -> dict[str, Any]:
+        return initialize.answer(self.startup.images, self.abilities, self._login, self.startup.language)
 
     def _cancel_request(self, params: Any) -> None:
         """Unknown, finished or malformed: nothing happens (CAN-18)."""

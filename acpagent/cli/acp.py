@@ -171,7 +171,9 @@ def _methods_maker(home: str, options: Options, observe: Observer | None) -> Cal
         assembly = Assembly(home, Flags(options.model, options.profile), report, observe)
         registry = Registry(
             assembly.services,
-            lambda session_id, lock: AcpHost(session_id, lock, connection.driver, lambda: connection.abilities),
+            lambda session_id, lock: AcpHost(
+                session_id, lock, connection.driver, lambda: connection.abilities, connection.language
+            ),
         )
         return Methods(connection, registry, assembly.has_credentials, assembly.finish)
 

@@ -63,9 +63,7 @@ def _list(options: argparse.Namespace) -> int:
     with agent.running() as client:
         found = list(client.sessions(options.cwd))
     if options.json:
-        rows = [
-            {"id": one.id, "updated": one.updated_at, "cwd": one.cwd, "title": one.title} for one in found
-        ]
+        rows = [{"id": one.id, "updated": one.updated_at, "cwd": one.cwd, "title": one.title} for one in found]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     elif found:
         _show(found)
@@ -129,9 +127,7 @@ def _delete(options: argparse.Namespace) -> int:
     """The protocol calls it no error to delete what is not there; somebody who mistyped an id wants to know."""
     with agent.running() as client:
         if options.id not in (one.id for one in client.sessions()):
-            return complain(
-                f"there is no session {options.id}; `acpagent sessions list` shows what there is", FAILED
-            )
+            return complain(f"there is no session {options.id}; `acpagent sessions list` shows what there is", FAILED)
         try:
             client.delete(options.id)
         except AgentFault as fault:

@@ -33,8 +33,7 @@ def check(page: Document) -> dict[str, Any]:
             if isinstance(body, dict):
                 written["providers"][name] = presets.complete(name, body)
     problems = [
-        page.problem(found.path, found.text, _remedy(schema, found.path))
-        for found in check_document(SCHEMA, written)
+        page.problem(found.path, found.text, _remedy(schema, found.path)) for found in check_document(SCHEMA, written)
     ]
     problems = problems or list(_contradictions(page, written))
     if problems:

@@ -5,6 +5,8 @@ This file lies on the path to `initialize`, hence the plain slotted class.
 
 from __future__ import annotations
 
+from acpagent.core.catalogue import Phrase
+
 SHOWN = 8  # problems listed before the rest is only counted; more scrolls the first one away
 
 
@@ -20,9 +22,13 @@ class ConfigProblem:
         self.what = what
         self.remedy = remedy
 
-    def __str__(self) -> str:
+    @property
+    def told(self) -> Phrase:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.what}; {self.remedy}"
+        return Phrase("problem", place=place, what=self.what, remedy=self.remedy)
+
+    def __str__(self) -> str:
+        return self.told
 
     def __repr__(self) -> str:
         return f"ConfigProblem({str(self)!r})"

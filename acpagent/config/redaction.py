@@ -29,7 +29,6 @@ _GIVEN = re.compile(
 )
 
 
-
 class Secrets:
     """Hides every secret it was made with, and what looks like one."""
 

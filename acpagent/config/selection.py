@@ -6,6 +6,8 @@ same on both roads. This file lies on the path to `initialize`: no imports.
 
 from __future__ import annotations
 
+from acpagent.core.catalogue import Phrase
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +17,7 @@ class UnknownModel(Exception):
     """No configured model has this name, or several have. `what` and `remedy` are for the person."""
 
     def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(f"{what}; {remedy}")
+        super().__init__(Phrase("model_says_remedy", message=what, remedy=remedy))
         self.what = what
         self.remedy = remedy
 
@@ -37,8 +39,8 @@ def select(models: Sequence[tuple[str, str]], wanted: str) -> int:
         return found[0]
     if found:
         names = [f"{provider}/{wanted}" for provider, model in models if model == wanted]
-        raise UnknownModel(f"several providers have a model {wanted!r}", f"write one of {', '.join(names)}")
+        raise UnknownModel(Phrase("several_models", name=wanted), Phrase("write_one_of", names=", ".join(names)))
     if not models:
-        raise UnknownModel(f"no model {wanted!r} is configured", "add a provider to config.yaml first")
+        raise UnknownModel(Phrase("unknown_model", name=wanted), Phrase("add_provider"))
     known = ", ".join(f"{provider}/{model}" for provider, model in models[:10])
-    raise UnknownModel(f"no model {wanted!r} is configured", f"configured are {known}")
+    raise UnknownModel(Phrase("unknown_model", name=wanted), Phrase("configured_are", names=known))

@@ -159,7 +159,7 @@ class Settings:
     default_model: str | None = None
     profile: str = work_modes.BALANCED
     tool_approval: str = "ask"
-    language: str = "en"
+    language: str = "auto"
     providers: Mapping[str, ProviderSettings] = field(default_factory=_nothing)
     limits: Limits = Limits()
     compaction: CompactionSettings = CompactionSettings()

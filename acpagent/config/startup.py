@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 
-from acpagent.config import locate, selection
+from acpagent.config import language, locate, selection
 from acpagent.config.problems import ConfigError, ConfigProblem
 from acpagent.version import __version__
 
@@ -19,20 +19,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Key = list[int | str]
     Models = list[tuple[str, str, bool]]  # provider, model, whether it sees images
-    Kept = tuple[int, Models]  # with the position of the start-up model
+    Kept = tuple[int, Models, str]  # with the position of the start-up model, and the `language` setting
 
-FORMAT = 3  # of the copy; a change of what is kept or how it is checked counts it up
+FORMAT = 4  # of the copy; a change of what is kept or how it is checked counts it up
 
 
 class Startup:
     """`model` is the start-up model as `provider/model`, None if no provider is configured; `images` says
-    whether it sees them."""
+    whether it sees them. `language` is spoken where no session says another."""
 
-    __slots__ = ("images", "model")
+    __slots__ = ("images", "language", "model")
 
-    def __init__(self, model: str | None, images: bool) -> None:
+    def __init__(self, model: str | None, images: bool, language: str) -> None:
         self.model = model
         self.images = images
+        self.language = language
 
     @property
     def configured(self) -> bool:
@@ -47,26 +48,26 @@ def read(home: str, model_flag: str | None = None) -> Startup:
     """
     key = _key(home)
     if key is None:
-        return Startup(None, False)
+        return Startup(None, False, language.chosen(language.AUTO, os.environ))
     kept = _kept(home, key)
     if kept is None:
         kept = _load(home)
         if key == _key(home):  # else the file changed in between, and whose settings these are is unknown
             _keep(home, key, kept)
-    start, models = kept
-    return _chosen(start, models, model_flag)
+    start, models, speaks = kept
+    return _chosen(start, models, language.chosen(speaks, os.environ), model_flag)
 
 
-def _chosen(start: int, models: Models, model_flag: str | None) -> Startup:
+def _chosen(start: int, models: Models, speaks: str, model_flag: str | None) -> Startup:
     if not models:
-        return Startup(None, False)
+        return Startup(None, False, speaks)
     if model_flag is not None:
         try:
             start = selection.select([(provider, model) for provider, model, _ in models], model_flag)
         except selection.UnknownModel as unknown:
             raise ConfigError(ConfigProblem("--model", None, unknown.what, unknown.remedy)) from None
     provider, model, images = models[start]
-    return Startup(f"{provider}/{model}", images)
+    return Startup(f"{provider}/{model}", images, speaks)
 
 
 def _key(home: str) -> Key | None:
@@ -90,7 +91,9 @@ def _kept(home: str, key: Key) -> Kept | None:
         start: int = copy["start"]
         models = [(provider, model, images is True) for provider, model, images in copy["models"]]
         whole = all(isinstance(provider, str) and isinstance(model, str) for provider, model, _ in models)
-        return (start, models) if whole and start in range(max(1, len(models))) else None
+        speaks: str = copy["language"]
+        whole = whole and isinstance(speaks, str)
+        return (start, models, speaks) if whole and start in range(max(1, len(models))) else None
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 
@@ -101,7 +104,7 @@ def _load(home: str) -> Kept:
     loaded = settings.load(home)
     models = loaded.models
     start = models.index(loaded.model()) if models else 0
-    return start, [(model.provider, model.name, model.vision) for model in models]
+    return start, [(model.provider, model.name, model.vision) for model in models], loaded.language
 
 
 def _keep(home: str, key: Key, kept: Kept) -> None:
@@ -111,6 +114,8 @@ def _keep(home: str, key: Key, kept: Kept) -> None:
     path = locate.startup_file(home)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        files.write_bytes(path, json.dumps({"key": key, "start": kept[0], "models": kept[1]}).encode())
+        files.write_bytes(
+            path, json.dumps({"key": key, "start": kept[0], "models": kept[1], "language": kept[2]}).encode()
+        )
     except OSError:
         pass

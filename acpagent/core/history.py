@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from acpagent.core import blocks, evidence, toolcalls
+from acpagent.core import blocks, evidence, phrases, toolcalls
 from acpagent.core.blocks import Block
 from acpagent.core.events import Stop, Usage
 from acpagent.core.evidence import Bundle
@@ -267,8 +267,14 @@ def _settled(entry: CallSettled) -> dict[str, Any]:
     return {"turn": entry.turn_id, "call": toolcalls.call_to_data(entry.call), "text": entry.text}
 
 
+def _told(entry: Told) -> dict[str, Any]:
+    return {"turn": entry.turn_id} | {name: phrases.to_data(getattr(entry, name)) for name in _TOLD}
+
+
 def _read_told(data: dict[str, Any]) -> Told:
-    return Told(data["turn"], data["level"], data["code"], data["params"], data.get("message_id", ""))
+    return Told(
+        data["turn"], data["level"], data["code"], phrases.from_data(data["params"]), data.get("message_id", "")
+    )
 
 
 def _read_permitted(data: dict[str, Any]) -> Permitted:
@@ -366,7 +372,7 @@ _CODECS: dict[str, tuple[type[Any], Any, Any]] = {
         _closed,
         lambda data: TurnClosed(data["turn"], data["stop"], Usage(*data["usage"]), data["fault"]),
     ),
-    "told": (Told, _fields(*_TOLD), _read_told),
+    "told": (Told, _told, _read_told),
     "evidence": (EvidenceSet, _evidence, _read_evidence),
     "permitted": (Permitted, _fields(*_PERMITTED), _read_permitted),
     "goal": (GoalSet, _fields(*_GOAL), _reader(GoalSet, *_GOAL)),

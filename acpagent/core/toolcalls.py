@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from acpagent.core import blocks
+from acpagent.core import blocks, phrases
 from acpagent.core.blocks import Block
 
 if TYPE_CHECKING:
@@ -240,13 +240,13 @@ def call_to_data(call: ToolCall) -> dict[str, Any]:
     return {
         "id": call.id,
         "name": call.name,
-        "title": call.title,
+        "title": phrases.to_data(call.title),
         "kind": call.kind,
         "status": call.status,
         "in": call.raw_input,
         "out": call.raw_output,
         "at": [[place.path, place.line] for place in call.locations],
-        "content": [_content_to_data(item) for item in call.content],
+        "content": [phrases.to_data(_content_to_data(item)) for item in call.content],
         "facts": dict(call.facts),
     }
 
@@ -256,12 +256,12 @@ def call_from_data(data: dict[str, Any]) -> ToolCall:
     return ToolCall(
         data["id"],
         data["name"],
-        data["title"],
+        phrases.from_data(data["title"]),
         data["kind"],
         data["status"],
         data["in"],
         data["out"],
         tuple(Location(*place) for place in data["at"]),
-        tuple(_content_from_data(item) for item in data["content"]),
+        tuple(_content_from_data(phrases.from_data(item)) for item in data["content"]),
         data["facts"],
     )

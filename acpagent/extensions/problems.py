@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from acpagent.config.problems import ConfigError
+from acpagent.core.catalogue import Phrase
 
 Part = Literal["skill", "command", "instructions", "hook", "server", "plugin", "trust"]
 
@@ -27,8 +28,12 @@ class Problem:
     def place(self) -> str:
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
+    @property
+    def told(self) -> Phrase:
+        return Phrase("problem", place=self.place, what=self.what, remedy=self.remedy)
+
     def __str__(self) -> str:
-        return f"{self.place}: {self.what}; {self.remedy}"
+        return self.told
 
 
 def of_config(part: Part, error: ConfigError) -> tuple[Problem, ...]:

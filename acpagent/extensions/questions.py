@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from acpagent.core.blocks import Text
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Notice, ToolChanged
 from acpagent.core.forms import Answer, Form
 from acpagent.core.host import Host
@@ -135,14 +136,14 @@ class Questions:
         try:
             answer = self._host.question(surface.with_call(form, call), question.scope)
         except Cancelled:
-            self._settle(call, "Taken back.")
+            self._settle(call, "form_taken_back")
             raise
-        self._settle(call, "Answered." if answer.kind == "accept" else "Not answered.")
+        self._settle(call, "form_answered" if answer.kind == "accept" else "form_unanswered")
         return answer
 
-    def _settle(self, call: ToolCall, words: str) -> None:
-        status: Status = "completed" if words == "Answered." else "failed"
-        self._host.emit(ToolChanged(moved(call, status, content=(Text(words),))))
+    def _settle(self, call: ToolCall, code: str) -> None:
+        status: Status = "completed" if code == "form_answered" else "failed"
+        self._host.emit(ToolChanged(moved(call, status, content=(Text(Phrase(code)),))))
 
 
 def _named(question: _Question) -> dict[str, Any]:

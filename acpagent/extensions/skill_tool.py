@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.core.toolcalls import Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.extensions import skills
 from acpagent.extensions.skills import Skill
@@ -37,7 +38,7 @@ class UseSkill:
         skill = self._skills.get(str(args.get("name")))
         if skill is None:
             raise ToolRefusal(f"There is no such skill. There are: {', '.join(self._skills)}.")
-        title = bounds.asked_line(f"Use the skill {skill.name}", 120)
+        title = Phrase("title_skill", what=bounds.asked_line(skill.name, 100))
         arguments = str(args.get("arguments") or "")
         return Proposal(title, self.kind, (Effect("plan"),), skill.name, detail=(skill, arguments))
 

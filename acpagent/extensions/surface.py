@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from acpagent.core import bounds, forms
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Surface, SurfaceKind
 from acpagent.core.forms import Answer, Field, FieldKind, Form, Option
+from acpagent.core.phrases import joined, titled
 from acpagent.core.toolcalls import ToolCall
 
 _KINDS: Mapping[str, FieldKind] = {"confirm": "boolean", "input": "text", "select": "choice", "multiselect": "multi"}
@@ -53,12 +55,13 @@ def form(plugin: str, payload: Mapping[str, Any], types: bool) -> Form:
     words = [payload["title"], payload.get("message", "")]
     if not types and len(fields) == 1:  # then the message is the question
         words.append(next(one["label"] for one in payload["fields"] if one["key"] == fields[0].name))
-    return Form(f"{plugin}: " + "\n\n".join(dict.fromkeys(_text(one) for one in words if one)), fields)
+    text = "\n\n".join(dict.fromkeys(_text(one) for one in words if one))
+    return Form(Phrase("form_says", who=plugin, text=text), fields)
 
 
 def asking_call(id: str, plugin: str, payload: Mapping[str, Any]) -> ToolCall:
     """The call that a form is asked on where there are only permission requests."""
-    title = bounds.one_line(bounds.visible(f"{plugin} asks: {payload['title']}"), _TITLE_LETTERS)
+    title = titled("form_asks_title", _TITLE_LETTERS, bounds.visible(payload["title"]), who=plugin)
     return ToolCall(id, f"plugin__{plugin}", title, "other", "pending")
 
 
@@ -97,19 +100,19 @@ def _field(one: Mapping[str, Any]) -> Field:
 
 
 def _described(one: Mapping[str, Any]) -> str:
-    parts = [_text(one["description"])] if one.get("description") else []
+    parts: list[str] = [_text(one["description"])] if one.get("description") else []
     if "default" in one:
-        parts.append(f"(if left out: {_said(one, one['default'])})")
-    return " ".join(parts)
+        parts.append(Phrase("form_default", value=_said(one, one["default"])))
+    return joined("spaced", parts)
 
 
 def _said(one: Mapping[str, Any], default: Any) -> str:
     labels: dict[str, str] = {one["value"]: one.get("label", one["value"]) for one in one.get("options", ())}
     if isinstance(default, bool):
-        return "yes" if default else "no"
+        return Phrase("form_yes" if default else "form_no")
     if isinstance(default, list):
-        return ", ".join(_line(labels[value]) for value in default) or "none"
-    return _line(labels[default] if labels else default) or "nothing"
+        return ", ".join(_line(labels[value]) for value in default) or Phrase("form_none")
+    return _line(labels[default] if labels else default) or Phrase("form_nothing")
 
 
 def _clean(value: Any) -> Any:

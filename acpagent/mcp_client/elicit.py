@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.core.forms import Answer, Field, FieldKind, Form, Option
+from acpagent.core.phrases import joined
 
 MESSAGE_LETTERS = 4000
 TITLE_LETTERS = 300
@@ -21,7 +23,7 @@ class Unfit(ValueError):
 
 def form(server: str, params: Any) -> Form:
     """What a server asks, with its name, as a person should know who asks. Raises `Unfit`."""
-    message = f"{server} asks: {_text(params.message)}"
+    message = Phrase("form_asks", who=server, text=_text(params.message))
     if params.mode == "url":
         return _visit(message, params.url)
     schema = params.requested_schema
@@ -41,12 +43,13 @@ def answered(params: Any, answer: Answer) -> tuple[str, dict[str, Any] | None]:
     return "accept", {name: list(value) if isinstance(value, tuple) else value for name, value in answer.values.items()}
 
 
-def _visit(message: str, url: str) -> Form:
+def _visit(message: Phrase, url: str) -> Form:
     """The person goes to an address by themselves: nobody here opens it, or sees what they do there."""
     if not re.match(r"https?://[^\s]+$", url):
         raise Unfit("the address is none of the web")
-    options = (Option("yes", "I opened it"), Option("no", "I will not open it"))
-    return Form(f"{message}\n\n{bounds.visible(url)}", (Field(_OPENED, "choice", "Open the address?", "", options),))
+    options = (Option("yes", Phrase("form_opened")), Option("no", Phrase("form_not_opened")))
+    asked = Phrase("paragraphs", first=message, second=bounds.visible(url))
+    return Form(asked, (Field(_OPENED, "choice", Phrase("form_open"), "", options),))
 
 
 def _field(name: str, written: Any, required: bool) -> Field:
@@ -86,12 +89,12 @@ def _options(written: Mapping[str, Any]) -> tuple[Option, ...]:
 
 
 def _described(written: Mapping[str, Any]) -> str:
-    parts = [_line(written["description"])] if isinstance(written.get("description"), str) else []
+    parts: list[str] = [_line(written["description"])] if isinstance(written.get("description"), str) else []
     if isinstance(written.get("format"), str):
         parts.append(f"({_line(written['format'])})")
     if isinstance(written.get("default"), str | int | float | bool):
-        parts.append(f"(if in doubt: {_line(str(written['default']))})")
-    return " ".join(parts)
+        parts.append(Phrase("form_in_doubt", value=_line(str(written["default"]))))
+    return joined("spaced", parts)
 
 
 def _whole(bound: Any) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from acpagent.core import bounds
 from acpagent.core.blocks import Text
+from acpagent.core.catalogue import Phrase
 from acpagent.core.toolcalls import Effect, Kind, Proposal, Tool, ToolContext, ToolRefusal, ToolResult
 from acpagent.mcp_client import names
 from acpagent.mcp_client.exchange import Exchange
@@ -96,9 +97,10 @@ class ReadResource:
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         uri = str(args.get("uri") or "")
         server = self._server.spec.name
-        title = f"{server}: read {uri}" if uri else f"{server}: list resources"
+        address = bounds.asked_line(uri, TITLE_LETTERS)
+        title = Phrase("title_server_read" if uri else "title_server_list", server=server, what=address)
         facts = {"server": server, "tool": READ_RESOURCE}
-        return Proposal(bounds.asked_line(title, TITLE_LETTERS), self.kind, _LOOKS, uri, detail=uri, facts=facts)
+        return Proposal(title, self.kind, _LOOKS, uri, detail=uri, facts=facts)
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         if not proposal.detail:
@@ -130,4 +132,4 @@ def _result(outcome: Outcome, proposal: Proposal) -> ToolResult:
 def _note(args: Mapping[str, Any], destroys: bool) -> str:
     """What the person sees before they are asked: what the tool would be given, all of it."""
     given = bounds.cut(bounds.visible(json.dumps(dict(args), ensure_ascii=False, indent=1)), SHOWN_BYTES).text
-    return f"The server says that this can destroy something.\n{given}" if destroys else given
+    return Phrase("note_destroys", given=given) if destroys else given

@@ -6,14 +6,10 @@ with what its tool is. What declares nothing is refused.
 
 from __future__ import annotations
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.toolcalls import Effect, Proposal, Tool, is_harmless
 
-REFUSAL = (
-    "Not done, and not asked about: plan mode is on, in which nothing is changed and no command runs, not even one "
-    "that only reads. What works now: reading, listing and searching files, fetching from the web, looking at the "
-    "output of jobs, keeping the todo list, and asking the person. Put what you would do into the plan; once the "
-    "person has approved it you can do it."
-)
+REFUSAL = Phrase("plan_mode_bars")
 _HARMLESS = frozenset({"read", "plan", "question", "job", "recall"})
 
 

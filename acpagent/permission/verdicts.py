@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.host import Choice
 from acpagent.core.paths import Roots
 from acpagent.core.rules import Rule, RuleError, parse
@@ -107,7 +108,7 @@ def speaks_of(rule: Rule, tool: str, effect: Effect) -> bool:
 
 
 def forbidden(rule: Rule) -> Verdict:
-    return Verdict("deny", f"the rule {rule.text} forbids it", rule.text)
+    return Verdict("deny", Phrase("rule_forbids", rule=rule.text), rule.text)
 
 
 def written(rule: str) -> bool:

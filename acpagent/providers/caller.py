@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from acpagent.config.problems import ConfigError
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Usage
 from acpagent.core.model import CallDelta, Finished, ModelEvent, ProviderFault, TextDelta, ThoughtDelta, UsageReport
 from acpagent.providers import call, failures, usage
 from acpagent.providers.chat_errors import Told, read_error
-from acpagent.providers.failures import FailedTry, Scrubber
+from acpagent.providers.failures import FailedTry, Scrubber, says
 from acpagent.providers.lost import lost
 from acpagent.providers.reader import AnswerReader, Unreadable, is_whole
 from acpagent.providers.sse import Decoder, Oversized
@@ -89,7 +90,7 @@ class Caller:
                 for events in self._read(answer, scrub):
                     measured = said.measure(events)
                     if said.reason == "stop" and not (said.letters or may_be_empty):
-                        raise FailedTry("broken", self.name, "the model's answer was empty")
+                        raise FailedTry("broken", self.name, Phrase("model_empty"))
                     yield measured
         except call.ERRORS as error:
             raise lost(error, self.name, self._host, self._timeouts) from None
@@ -98,7 +99,9 @@ class Caller:
         try:
             secret = self._key() if self._key else None
         except ConfigError as error:
-            raise ProviderFault("auth", f"{self.name}: the key cannot be read: {error}") from None
+            raise ProviderFault(
+                "auth", says(self.name, Phrase("model_key_unreadable", cause=error.problems[0].told))
+            ) from None
         if secret is None and self._key_env:
             raise failures.no_key(self.name, self._key_env)
         return secret.reveal() if secret else None
@@ -118,7 +121,7 @@ class Caller:
             if not reader.complete:
                 raise self._broken(fault, scrub) from None
         if not reader.complete:
-            raise FailedTry("broken", self.name, "the server ended its answer too early")
+            raise FailedTry("broken", self.name, Phrase("model_ended_early"))
         yield reader.end()
         answer.drain()
 
@@ -127,11 +130,11 @@ class Caller:
         if not isinstance(fault, Told):
             if isinstance(fault, call.ERRORS):
                 return lost(fault, self.name, self._host, self._timeouts)
-            return FailedTry("broken", self.name, "the server sent something that is no answer")
+            return FailedTry("broken", self.name, Phrase("model_no_answer"))
         said = scrub(fault.said)
         if fault.status:
             return failures.from_status(self.name, fault.status, said, code=fault.code, key_from=self._key_env)
-        return ProviderFault("broken", f"{self.name}: the server broke off with an error ({said})")
+        return ProviderFault("broken", says(self.name, Phrase("model_broke_off", said=said)))
 
     def _refused(self, answer: call.Answer, scrub: Scrubber) -> FailedTry | ProviderFault:
         body = answer.beginning(_ERROR_BYTES)
@@ -140,7 +143,7 @@ class Caller:
         except (ValueError, RecursionError):
             told = Told(body.decode("utf-8", "replace"))
         if answer.status // 100 == 3:
-            told = Told("it redirects to another address; base_url may be outdated")
+            return failures.from_status(self.name, answer.status, Phrase("model_redirects"))
         return failures.from_status(
             self.name,
             answer.status,

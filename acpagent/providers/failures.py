@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Literal
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.model import ProviderFault
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ _NO_TOOLS = re.compile(
     r"tools? (is|are) not (supported|enabled)",
     re.IGNORECASE,
 )
-_TRY_WITHOUT_TOOLS = "; for a model that cannot call tools write `tools: false` in config.yaml"
 _SPACE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _SHORTEST_SECRET = 6
 
@@ -51,7 +51,12 @@ class FailedTry(Exception):
         self.who = who
         self.cause = cause
         self.after = after
-        self.fault = ProviderFault(kind, f"{who}: {cause}")
+        self.fault = ProviderFault(kind, says(who, cause))
+
+
+def says(who: str, cause: str) -> Phrase:
+    """What went wrong with a model, called `who`."""
+    return Phrase("model_says", who=who, cause=cause)
 
 
 class Scrubber:
@@ -80,22 +85,28 @@ def from_status(
     `said` is what the server says, already scrubbed; `code` its word for the error; `after` its Retry-After
     in seconds; `key_from` the variable that holds the key.
     """
-    words = f" ({said})" if said else ""
+
+    def cause(code: str) -> Phrase:
+        told = Phrase(code, status=status)
+        return Phrase("model_said", cause=told, said=said) if said else told
+
     if status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(f"{code} {said}")):
-        return ProviderFault("payment", f"{who}: the account has no credit left (HTTP {status}){words}")
+        return ProviderFault("payment", says(who, cause("model_no_credit")))
     if status in (401, 403):  # never the server's words: they may quote the key
-        return ProviderFault("auth", f"{who}: the key was not accepted (HTTP {status}); {_key_remedy(key_from)}")
+        refused = Phrase("model_key_refused", status=status, remedy=_key_remedy(key_from))
+        return ProviderFault("auth", says(who, refused))
     if status == 413 or (status in (400, 422) and _TOO_LONG.search(f"{code} {said}")):
-        return ProviderFault("too_long", f"{who}: the conversation is too long for the model (HTTP {status}){words}")
+        return ProviderFault("too_long", says(who, cause("model_too_long")))
     if status == 429:
-        return FailedTry("rate", who, f"too many requests (HTTP 429){words}", after=after)
+        return FailedTry("rate", who, cause("model_too_many"), after=after)
     if status in PASSING_STATUSES:
-        return FailedTry("unavailable", who, f"the server failed (HTTP {status}){words}", after=after)
+        return FailedTry("unavailable", who, cause("model_server_failed"), after=after)
     if status >= 500:
-        return ProviderFault("unavailable", f"{who}: the server failed (HTTP {status}){words}")
+        return ProviderFault("unavailable", says(who, cause("model_server_failed")))
+    rejected = cause("model_rejected")
     if _NO_TOOLS.search(said):
-        words += _TRY_WITHOUT_TOOLS
-    return ProviderFault("rejected", f"{who}: the request was rejected (HTTP {status}){words}")
+        rejected = Phrase("model_no_tools", cause=rejected)
+    return ProviderFault("rejected", says(who, rejected))
 
 
 def retry_after(header: str | None) -> float | None:
@@ -117,8 +128,8 @@ def retry_after(header: str | None) -> float | None:
 
 
 def no_key(who: str, key_from: str) -> ProviderFault:
-    return ProviderFault("auth", f"{who}: there is no key; {_key_remedy(key_from)}")
+    return ProviderFault("auth", says(who, Phrase("model_no_key", remedy=_key_remedy(key_from))))
 
 
-def _key_remedy(key_from: str) -> str:
-    return f"set {key_from} or run `acpagent setup`" if key_from else "run `acpagent setup`"
+def _key_remedy(key_from: str) -> Phrase:
+    return Phrase("remedy_key", name=key_from) if key_from else Phrase("remedy_setup")

@@ -10,6 +10,8 @@ import sys
 import threading
 from dataclasses import dataclass
 
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import why
 from acpagent.providers.failures import FailedTry
 
 _LOAD_SECONDS = 600.0
@@ -64,13 +66,13 @@ class Engine:
                 start_new_session=True,
             )
         except OSError as error:
-            raise FailedTry("unavailable", who, f"the model could not be started ({error.strerror})") from None
+            raise FailedTry("unavailable", who, Phrase("model_not_started", cause=why(error))) from None
         self._process = process
         answer = _ask(process, asked)
         if "address" not in answer:
             self._stop()
-            cause = answer.get("fault", "its process died")
-            raise FailedTry("unavailable", who, f"the model in {file} could not be loaded: {cause}", again=False)
+            cause = answer.get("fault") or Phrase("model_died")
+            raise FailedTry("unavailable", who, Phrase("model_not_loaded", file=file, cause=cause), again=False)
         self._loaded, self._running = (file, window), Running(f"{answer['address']}/v1", key)
 
     def _stop(self) -> None:

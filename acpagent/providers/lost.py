@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import requests
 import urllib3.exceptions
 
+from acpagent.core.catalogue import Phrase
 from acpagent.providers.failures import FailedTry
 
 if TYPE_CHECKING:
@@ -24,28 +25,27 @@ def lost(error: Exception, who: str, host: str, timeouts: Timeouts) -> FailedTry
     """
     kinds = tuple(_chain(error))
 
-    def failed(cause: str, again: bool = True) -> FailedTry:
+    def failed(cause: Phrase, again: bool = True) -> FailedTry:
         return FailedTry("unavailable", who, cause, again=again)
 
     if isinstance(error, ValueError):  # how requests refuses to send
-        return FailedTry("rejected", who, f"nothing could be sent to {host}", again=False)
+        return FailedTry("rejected", who, Phrase("lost_unsendable", host=host), again=False)
     for part in kinds:
         if isinstance(part, ssl.SSLCertVerificationError):
-            remedy = "REQUESTS_CA_BUNDLE may name a file with your own authority"
-            return failed(f"the certificate of {host} is not trusted ({part.verify_message}); {remedy}", False)
+            return failed(Phrase("lost_certificate", host=host, said=part.verify_message), False)
     if _any(kinds, requests.exceptions.ProxyError, urllib3.exceptions.ProxyError):
-        return failed(f"the proxy does not reach {host}")
+        return failed(Phrase("lost_proxy", host=host))
     if _any(kinds, socket.gaierror, urllib3.exceptions.NameResolutionError):
-        return failed(f"the host {host} is not found")
+        return failed(Phrase("lost_name", host=host))
     if _any(kinds, ConnectionRefusedError):
-        return failed(f"{host} takes no connections")
+        return failed(Phrase("lost_refused", host=host))
     if _any(kinds, requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError):
-        return failed(f"no connection to {host} within {timeouts.connect:g} s (timeouts.connect)")
+        return failed(Phrase("lost_connect_timeout", host=host, seconds=f"{timeouts.connect:g}"))
     if _any(kinds, requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError):
-        return failed(f"{host} was silent for {timeouts.read:g} s (timeouts.read)", False)
+        return failed(Phrase("lost_silent", host=host, seconds=f"{timeouts.read:g}"), False)
     if _any(kinds, ssl.SSLError):
-        return failed(f"no secure connection to {host}")
-    return failed(f"the connection to {host} was lost")
+        return failed(Phrase("lost_secure", host=host))
+    return failed(Phrase("lost_connection", host=host))
 
 
 def _any(kinds: tuple[BaseException, ...], *wanted: type[BaseException]) -> bool:

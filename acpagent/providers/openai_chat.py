@@ -51,9 +51,7 @@ class OpenAIChat(OverHttp):
     def spell(self, message: Message) -> list[str]:
         if isinstance(message, AssistantMessage) and not (message.text or message.calls):
             return []  # some servers refuse a message without content, and with it the rest of the session
-        said = chat_messages.message(
-            message, images=self.sees_images, thoughts=self._habits.thoughts, model=self.name
-        )
+        said = chat_messages.message(message, images=self.sees_images, thoughts=self._habits.thoughts, model=self.name)
         return [said]
 
     def spell_body(self, request: ModelRequest) -> str:

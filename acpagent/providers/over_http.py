@@ -27,9 +27,7 @@ class OverHttp:
     `requests`, and those never prompted cost nothing.
     """
 
-    def __init__(
-        self, provider: ProviderSettings, model: ModelSettings, key: KeySource | None, policy: Policy
-    ) -> None:
+    def __init__(self, provider: ProviderSettings, model: ModelSettings, key: KeySource | None, policy: Policy) -> None:
         self.name = model.id
         self.patience: float | None = provider.timeouts.read * _PATIENCE
         self.context_window = model.context_window

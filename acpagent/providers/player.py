@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Usage
 from acpagent.core.model import CallDelta, Finished, TextDelta, ThoughtDelta, UsageReport
 from acpagent.providers.script import Count, Drop, Fail, Finish, MakeCall, Say, Stall, Wait
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 Beat = TextDelta | ThoughtDelta | CallDelta | UsageReport | Finished | Wait | Fail | Drop | Stall
 
-UNSCRIPTED = Fail(400, "the script has no turn for this message")
+UNSCRIPTED = Fail(400, Phrase("model_script_over"))
 
 
 class Player:

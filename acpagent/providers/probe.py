@@ -17,11 +17,12 @@ from urllib.parse import urlsplit
 import requests
 
 from acpagent.config.settings import ModelSettings, ProviderSettings, Timeouts
+from acpagent.core.catalogue import Phrase
 from acpagent.core.model import ModelRequest, ProviderFault, UserMessage
 from acpagent.core.scope import Cancelled, Scope, run_closers
 from acpagent.providers import base, call, failures
 from acpagent.providers.chat_errors import Told, read_error
-from acpagent.providers.failures import FailedTry, Scrubber
+from acpagent.providers.failures import FailedTry, Scrubber, says
 from acpagent.providers.lost import lost
 from acpagent.providers.over_http import OverHttp
 from acpagent.providers.retry import Policy
@@ -124,7 +125,7 @@ def _within(seconds: float, provider: ProviderSettings, work: Callable[[Scope], 
         run_closers(scope.cancel())
     if not in_time or isinstance(result.fault, Cancelled):
         host = urlsplit(provider.base_url or "").netloc
-        raise ProviderFault("unavailable", f"{provider.name}: {host} did not answer within {seconds:g} s")
+        raise ProviderFault("unavailable", says(provider.name, Phrase("probe_slow", host=host, seconds=f"{seconds:g}")))
     if result.fault is not None:
         raise result.fault
     return result.value  # type: ignore[return-value]
@@ -160,7 +161,7 @@ class _Asking:
         except call.ERRORS as error:
             raise lost(error, self.provider.name, urlsplit(base_url).netloc, times).fault from None
         except ValueError:  # an address or a header that cannot be used; the exception quotes it
-            raise ProviderFault("rejected", f"{self.provider.name}: {host} cannot be asked like this") from None
+            raise ProviderFault("rejected", says(self.provider.name, Phrase("probe_not_asked", host=host))) from None
         try:
             return response.status_code, json.loads(body)
         except (ValueError, RecursionError):
@@ -192,7 +193,7 @@ class _Asking:
 def _dialect(provider: ProviderSettings) -> Dialect:
     one = base.build(provider, ModelSettings(provider.name, ""))
     if not isinstance(one, OverHttp):
-        raise ProviderFault("rejected", f"{provider.name}: is no server that could be asked for its models")
+        raise ProviderFault("rejected", says(provider.name, Phrase("probe_no_server")))
     return one.dialect()
 
 
@@ -214,7 +215,7 @@ def _list(asking: _Asking) -> Listing:
     if status // 100 != 2:
         raise asking.fault(status, body)
     if not _is_list(status, body):
-        raise ProviderFault("rejected", f"{asking.provider.name}: {base_url} does not answer like a model server")
+        raise ProviderFault("rejected", says(asking.provider.name, Phrase("probe_odd", host=base_url)))
     proves = asking.key is not None and asking.get(base_url, with_key=False)[0] // 100 != 2
     return Listing(base_url, tuple(_offers(body)), proves)
 

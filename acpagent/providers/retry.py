@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.model import (
     CallDelta,
     ModelEvent,
@@ -15,7 +16,7 @@ from acpagent.core.model import (
     TextDelta,
     ThoughtDelta,
 )
-from acpagent.providers.failures import FailedTry
+from acpagent.providers.failures import FailedTry, says
 
 if TYPE_CHECKING:
     from acpagent.core.scope import Scope
@@ -69,11 +70,11 @@ def retried(attempt: Attempt, scope: Scope, policy: Policy) -> Iterator[Sequence
 
 
 def _cut(failure: FailedTry) -> ProviderFault:
-    return ProviderFault("broken", f"{failure.who}: the answer was cut off in the middle: {failure.cause}")
+    return ProviderFault("broken", says(failure.who, Phrase("model_cut_in_the_middle", cause=failure.cause)))
 
 
 def _given_up(failure: FailedTry, policy: Policy) -> ProviderFault:
     if failure.after is None or failure.after <= policy.longest:
         return failure.fault
-    asked = f"{failure.fault.message}; it asks to wait {failure.after:.0f} s"
+    asked = Phrase("model_asks_to_wait", message=failure.fault.message, seconds=f"{failure.after:.0f}")
     return ProviderFault(failure.fault.kind, asked)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.model import Message, ModelEvent, ModelRequest, ToolSpec
 from acpagent.providers import chat_messages, failures, usage
 from acpagent.providers.failures import FailedTry
@@ -61,7 +62,7 @@ class Scripted:
                 case Fail():
                     raise failures.from_status(self.name, beat.status, beat.message, after=beat.retry_after)
                 case Drop():
-                    raise FailedTry("unavailable", self.name, "the connection was lost")
+                    raise FailedTry("unavailable", self.name, Phrase("model_connection_lost"))
                 case Stall():
                     scope.wait_for(lambda: False)
                 case _:

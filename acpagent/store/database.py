@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
 
+from acpagent.core.catalogue import Phrase
 from acpagent.store.faults import StoreFault, code_of, explain
 from acpagent.store.schema import BUSY_SECONDS, prepare
 
@@ -58,7 +59,7 @@ class Store:
         """
         with self._changed:
             if self._closing:
-                raise StoreFault("the store is closed")
+                raise StoreFault(Phrase("store_closed"))
             self._start()
             self._queue.append((write, then))
             self._queued += 1
@@ -115,7 +116,7 @@ class Store:
         and idle ones would keep megabytes. Raises `StoreFault`, also for what SQLite raises in the block.
         """
         if self._closing:
-            raise StoreFault("the store is closed")
+            raise StoreFault(Phrase("store_closed"))
         connection = _open(self.path)
         try:
             connection.execute("PRAGMA query_only = ON")
@@ -137,7 +138,7 @@ class Store:
         try:
             thread.start()
         except RuntimeError as error:
-            raise StoreFault(f"the store cannot work: {error}") from error
+            raise StoreFault(Phrase("store_broken", error=str(error))) from error
         self._thread = thread
 
     def _run(self) -> None:

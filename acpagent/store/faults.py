@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import OurFault
+from acpagent.core.phrases import why
 
 
 class StoreFault(OurFault):
@@ -18,17 +20,17 @@ class Gone(StoreFault):
     """The session is not in the store, for instance because it was deleted."""
 
     def __init__(self) -> None:
-        super().__init__("the session is no longer in the store")
+        super().__init__(Phrase("store_gone"))
 
 
 _SENTENCES = {
-    sqlite3.SQLITE_FULL: "the disk that holds {path} is full; nothing stored is lost; make room, try again",
-    sqlite3.SQLITE_BUSY: "{path} is locked by another process; try again",
-    sqlite3.SQLITE_CORRUPT: "{path} is damaged; move it and its -wal and -shm files away to begin a new one",
-    sqlite3.SQLITE_NOTADB: "{path} is damaged or no database; move it away to begin a new one",
-    sqlite3.SQLITE_READONLY: "{path} cannot be written; check the permissions of the file and its directory",
-    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened; check the permissions of the file and its directory",
-    sqlite3.SQLITE_IOERR: "reading or writing {path} failed ({error}); check the disk and the room on it",
+    sqlite3.SQLITE_FULL: "store_full",
+    sqlite3.SQLITE_BUSY: "store_busy",
+    sqlite3.SQLITE_CORRUPT: "store_corrupt",
+    sqlite3.SQLITE_NOTADB: "store_not_database",
+    sqlite3.SQLITE_READONLY: "store_read_only",
+    sqlite3.SQLITE_CANTOPEN: "store_not_opened",
+    sqlite3.SQLITE_IOERR: "store_disk",
 }
 
 
@@ -43,9 +45,9 @@ def explain(error: BaseException, path: str) -> StoreFault:
     if isinstance(error, StoreFault):
         return error
     if isinstance(error, OSError):
-        fault = StoreFault(f"{path} cannot be used: {error.strerror or error}")
+        fault = StoreFault(Phrase("store_unusable", path=path, cause=why(error)))
     else:
-        sentence = _SENTENCES.get(code_of(error) or 0, "the store at {path} failed: {error}")
-        fault = StoreFault(sentence.format(path=path, error=error))
+        sentence = _SENTENCES.get(code_of(error) or 0, "store_failed")
+        fault = StoreFault(Phrase(sentence, path=path, error=str(error)))
     fault.__cause__ = error
     return fault

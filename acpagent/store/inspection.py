@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import Fault
 from acpagent.store.database import Store
 from acpagent.store.faults import StoreFault, explain
@@ -61,13 +62,12 @@ def _look(connection: sqlite3.Connection, path: str, home: str, size: int) -> In
     if not tables and version == 0:
         return Inspection(0, size, 0, True, ())
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise StoreFault(f"{path} is another program's database; choose another home directory")
+        raise StoreFault(Phrase("store_foreign", path=path))
     if version > VERSION:
-        newer = f"{path} was written by a newer acpagent (version {version}, this one knows {VERSION})"
-        raise StoreFault(f"{newer}; update acpagent, or choose another home directory")
+        raise StoreFault(Phrase("store_newer", path=path, version=version, known=VERSION))
     checked = size <= _CHECKED
     if checked and (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-        raise StoreFault(f"{path} is damaged ({found}); move it and its -wal and -shm files away to begin a new one")
+        raise StoreFault(Phrase("store_damaged", path=path, found=found))
     sessions = int(connection.execute("SELECT count(*) FROM sessions WHERE prompts > 0").fetchone()[0])
     held = connection.execute("SELECT session, owner, pid, host FROM leases ORDER BY pid, session").fetchall()
     leases = tuple(Lease(session, pid, host, _alive(home, owner)) for session, owner, pid, host in held)

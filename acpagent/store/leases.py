@@ -16,7 +16,9 @@ import threading
 import uuid
 from functools import cache
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import TheirFault
+from acpagent.core.phrases import why
 from acpagent.store.database import Store
 from acpagent.store.faults import StoreFault
 from acpagent.store.schema import storable
@@ -30,7 +32,7 @@ class Held(TheirFault):
     """Another owner, process `pid` on `host`, has the session."""
 
     def __init__(self, pid: int, host: str) -> None:
-        super().__init__(codes.INVALID_REQUEST, f"the session is in use by process {pid} on {host}")
+        super().__init__(codes.INVALID_REQUEST, Phrase("session_held", pid=pid, host=host))
         self.pid = pid
         self.host = host
 
@@ -75,7 +77,7 @@ class Leases:
         for other in dead:
             _remove_if_dead(self._file(other))
         if self._owner != owner:
-            raise StoreFault("the leases were closed meanwhile")
+            raise StoreFault(Phrase("store_leases_closed"))
 
     def release(self, session_id: str) -> None:
         """Let a session go; nothing happens if it is not ours.
@@ -238,5 +240,5 @@ def _remove(path: str) -> None:
 
 def _explain(error: OSError, folder: str) -> StoreFault:
     if error.errno in _UNSUPPORTED:
-        return StoreFault(f"{folder} lies on a file system without file locks; choose a local home directory")
-    return StoreFault(f"{folder} cannot be used: {error.strerror or error}")
+        return StoreFault(Phrase("store_no_locks", folder=folder))
+    return StoreFault(Phrase("store_unusable", path=folder, cause=why(error)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 
+from acpagent.core.catalogue import Phrase
 from acpagent.store.faults import StoreFault, code_of
 
 APPLICATION_ID = 0x61637061  # "acpa": tells our file from any other SQLite database
@@ -118,12 +119,9 @@ def _checked_version(connection: sqlite3.Connection, path: str) -> int:
     if version == 0 and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
         return 0
     if _number(connection, "application_id") != APPLICATION_ID:
-        raise StoreFault(f"{path} is another program's database; choose another home directory")
+        raise StoreFault(Phrase("store_foreign", path=path))
     if version > VERSION:
-        raise StoreFault(
-            f"{path} was written by a newer acpagent (file version {version}, this one knows {VERSION}); "
-            "update acpagent, or choose another home directory"
-        )
+        raise StoreFault(Phrase("store_newer", path=path, version=version, known=VERSION))
     return version
 
 
@@ -144,7 +142,7 @@ def _use_wal(connection: sqlite3.Connection, path: str) -> None:
             connection.execute("BEGIN EXCLUSIVE")
             connection.execute("ROLLBACK")
     if mode != "wal":
-        raise StoreFault(f"{path} lies on a file system where processes cannot share it; choose a local one")
+        raise StoreFault(Phrase("store_not_shared", path=path))
 
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:

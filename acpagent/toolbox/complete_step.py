@@ -7,6 +7,7 @@ from typing import Any
 
 from acpagent.core import bounds
 from acpagent.core.blocks import Text
+from acpagent.core.phrases import titled
 from acpagent.core.toolcalls import Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import STRING, Schema, closed, described
 
@@ -45,7 +46,7 @@ class CompleteStep:
             raise ToolRefusal("evidence is empty; quote the commands that show it, and what they printed.")
         if len(evidence) > MAX_QUOTES:
             raise ToolRefusal(f"evidence may have {MAX_QUOTES} quotes at most; keep those that matter.")
-        title = bounds.one_line(f"Done: {step}", TITLE_CHARACTERS)
+        title = titled("title_step", TITLE_CHARACTERS, step)
         shown = "\n".join([result, "", *(f"> {line}" for quote in evidence for line in quote.splitlines())])
         return Proposal(title, self.kind, (Effect("plan"),), subject=step, detail=(evidence, shown))
 

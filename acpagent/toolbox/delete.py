@@ -10,6 +10,8 @@ from typing import Any
 
 from acpagent.core import bounds, files
 from acpagent.core.blocks import Text
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import titled
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox import entries
 from acpagent.toolbox.arguments import FLAG, STRING, Schema, closed
@@ -46,9 +48,11 @@ class DeleteFile:
         if tree is not None and tree.names and not args.get("recursive"):
             raise ToolRefusal(f"{called} is not empty ({entries.told(tree)}); set recursive to delete all of it.")
         what = _in_words(entry, tree, text)
-        inside = "\n" + entries.named(tree) if tree is not None and tree.names else ""
+        note: str = Phrase("note_delete", what=called, kind=what)
+        if tree is not None and tree.names:
+            note = Phrase("lines", first=note, second=entries.named(tree))
         return Proposal(
-            title=bounds.one_line(f"Delete {called}", TITLE_CHARACTERS),
+            title=titled("title_delete", TITLE_CHARACTERS, called),
             kind=self.kind,
             effects=_effects(path, tree),
             subject=called,
@@ -56,7 +60,7 @@ class DeleteFile:
             diff=change(ctx, path, text, "") if text else None,
             detail=_Delete(entry, tree, what),
             facts={"path": called},
-            note=f"Deletes {called}: {what}.{inside}",  # a diff cannot say that it is not just emptied (DIFF-03)
+            note=note,  # a diff cannot say that it is not just emptied (DIFF-03)
         )
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
@@ -68,14 +72,14 @@ class DeleteFile:
                 raise ToolRefusal(f"What is in {called} changed since this call was made; look again, then call again.")
             ctx.scope.check()
             _remove(delete, called)
-        text = f"Deleted {called}: {delete.what}."
+        text = Phrase("note_deleted", what=called, kind=delete.what)
         facts = {"path": called}
         return ToolResult(
             text,
             content=(proposal.diff, Text(text)) if proposal.diff else (),
             raw={**facts, "what": delete.entry.what},
             facts=facts,
-            title=bounds.one_line(f"Deleted {called}", TITLE_CHARACTERS),
+            title=titled("title_deleted", TITLE_CHARACTERS, called),
             locations=(),
         )
 
@@ -89,12 +93,13 @@ def _effects(path: str, tree: Tree | None) -> tuple[Effect, ...]:
 
 def _in_words(entry: Entry, tree: Tree | None, text: str | None) -> str:
     if tree is not None:
-        return f"a directory with {entries.told(tree)}" if tree.names else "an empty directory"
+        return Phrase("kind_folder", inside=entries.told(tree)) if tree.names else Phrase("kind_empty_folder")
     if entry.what == "link":
-        return f"a symbolic link to {bounds.printable(os.readlink(entry.path))}, which stays"
+        return Phrase("kind_link", target=bounds.printable(os.readlink(entry.path)))
     if text is None:
-        return f"a file of {entries.counted(entry.size, 'byte', 'bytes')}, not text"
-    return f"a file of {entries.counted(text.count(chr(10)) + (text[-1:] not in ('', chr(10))), 'line', 'lines')}"
+        return Phrase("kind_binary", size=entries.counted(entry.size, "byte", "bytes"))
+    lines = text.count("\n") + (text[-1:] not in ("", "\n"))
+    return Phrase("kind_text", size=entries.counted(lines, "line", "lines"))
 
 
 def _remove(delete: _Delete, called: str) -> None:

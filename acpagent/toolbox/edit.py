@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from acpagent.core import bounds
 from acpagent.core.blocks import Text
 from acpagent.core.files import TextFile
+from acpagent.core.phrases import titled
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolResult
 from acpagent.toolbox import passages
 from acpagent.toolbox.arguments import FLAG, STRING, Schema, closed, described
@@ -62,7 +62,7 @@ def proposed(edit: Edit, ctx: ToolContext) -> Proposal:
     path, called = edit.path, name(ctx, edit.path)
     Texts(ctx).encode(path, edit.raw, edit.base)
     return Proposal(
-        title=bounds.one_line(f"Edit {called}", TITLE_CHARACTERS),
+        title=titled("title_edit", TITLE_CHARACTERS, called),
         kind=EditFile.kind,
         effects=(Effect("write", path),),
         subject=called,
@@ -80,11 +80,12 @@ def carried_out(proposal: Proposal, ctx: ToolContext) -> ToolResult:
     count = len(edit.lines)
     many = f" ({count} edits)" if count > 1 else ""
     text = f"Edited {proposal.subject}{many} at {passages.listed(edit.lines)}."
+    code = "title_edited_often" if count > 1 else "title_edited"
     facts = {"path": proposal.subject, "edit_count": count}
     return ToolResult(
         text,
         content=(proposal.diff, Text(text)) if proposal.diff else (),
         raw={**facts, "lines": list(edit.lines[:100])},
         facts=facts,
-        title=bounds.one_line(f"Edited {proposal.subject}{many}", TITLE_CHARACTERS),
+        title=titled(code, TITLE_CHARACTERS, proposal.subject, count=count),
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.core.files import NotText
 from acpagent.core.paths import unmoved, within
 from acpagent.core.toolcalls import ToolContext, ToolRefusal
@@ -134,17 +135,18 @@ def tree(ctx: ToolContext, path: str) -> Tree:
     return Tree(files, directories, size, tuple(names), tuple(repositories), digest.hexdigest())
 
 
-def counted(number: int, one: str, many: str) -> str:
+def counted(number: int, one: str, many: str) -> Phrase:
     """`1 file`, `12 files`."""
-    return f"{number} {one if number == 1 else many}"
+    return Phrase(f"size_{one if number == 1 else many}", count=number)
 
 
-def told(tree: Tree) -> str:
+def told(tree: Tree) -> Phrase:
     """`12 files and 1 directory, 4096 bytes`."""
     found = counted(tree.files, "file", "files")
     if tree.directories:
-        found += f" and {counted(tree.directories, 'directory', 'directories')}"
-    return f"{found}, {counted(tree.size, 'byte', 'bytes')}"
+        directories = counted(tree.directories, "directory", "directories")
+        found = Phrase("size_both", files=found, directories=directories)
+    return Phrase("size_tree", inside=found, size=counted(tree.size, "byte", "bytes"))
 
 
 def named(tree: Tree) -> str:

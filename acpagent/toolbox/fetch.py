@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from acpagent.core import bounds
+from acpagent.core.phrases import titled
 from acpagent.core.toolcalls import Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox import addresses, apart
 from acpagent.toolbox.addresses import Allowed, Target
@@ -70,7 +71,7 @@ class WebFetch:
         if address is not None and not self._allowed.covers(target.host) and not addresses.is_public(address):
             raise addresses.refused(target.host)
         return Proposal(
-            title=bounds.one_line(f"Fetch {target.url}", TITLE_CHARACTERS),
+            title=titled("title_fetch", TITLE_CHARACTERS, target.url),
             kind=self.kind,
             effects=(Effect("network", host=target.host),),
             subject=target.url,

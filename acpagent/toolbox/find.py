@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import titled
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolResult
 from acpagent.toolbox.arguments import STRING, Schema, closed, described
 from acpagent.toolbox.patterns import matcher
@@ -40,7 +42,7 @@ class Glob:
         path = place(ctx, args.get("path", "."))
         called, pattern = name(ctx, path), args["pattern"]
         return Proposal(
-            title=title_of("Find", pattern, called),
+            title=title_of("title_find", pattern, called),
             kind=self.kind,
             effects=(Effect("read", path),),
             subject=called,
@@ -72,17 +74,17 @@ class Glob:
             text,
             raw=facts,
             facts=facts,
-            title=f"{proposal.title} ({counted(len(found), full)})",
+            title=Phrase("title_counted", title=proposal.title, count=counted(len(found), full)),
             locations=tuple(Location(ctx.roots.shown(path)) for path in found[:MAX_LOCATIONS]),
         )
 
 
-def title_of(verb: str, query: str, called: str) -> str:
-    return bounds.one_line(
-        f'{verb} "{bounds.one_line(query, QUERY_CHARACTERS)}" in {called}', TITLE_CHARACTERS
-    )
+def title_of(code: str, query: str, called: str) -> Phrase:
+    return titled(code, TITLE_CHARACTERS, called, query=bounds.one_line(query, QUERY_CHARACTERS))
 
 
-def counted(matches: int, more: bool) -> str:
+def counted(matches: int, more: bool) -> Phrase:
     """`1 match`, `12 matches`, `100+ matches`."""
-    return f"{matches}{'+' if more else ''} {'match' if matches == 1 and not more else 'matches'}"
+    if matches == 1 and not more:
+        return Phrase("count_match")
+    return Phrase("count_matches_more" if more else "count_matches", count=matches)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.core.toolcalls import Effect, GoalReport, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import STRING, Schema, closed
 
 NOTE_CHARACTERS = 2000
-_TITLES = {"continue": "Goal: goes on", "complete": "Goal: reported complete", "blocked": "Goal: reported blocked"}
 
 
 class UpdateGoal:
@@ -35,7 +35,9 @@ class UpdateGoal:
         report = GoalReport(args["status"], bounds.clean(args["note"]).strip()[:NOTE_CHARACTERS])
         if report.status == "blocked" and not report.note:
             raise ToolRefusal("Say in note what blocks the goal.")
-        return Proposal(_TITLES[report.status], self.kind, (Effect("plan"),), detail=report, note=report.note)
+        return Proposal(
+            Phrase(f"title_goal_{report.status}"), self.kind, (Effect("plan"),), detail=report, note=report.note
+        )
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         report: GoalReport = proposal.detail

@@ -6,10 +6,11 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from acpagent.core import bounds, files
+from acpagent.core import files
 from acpagent.core.blocks import Image, Text
 from acpagent.core.files import NotText
 from acpagent.core.paths import unmoved
+from acpagent.core.phrases import titled
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import STRING, Schema, closed
 from acpagent.toolbox.texts import name, place, words
@@ -35,7 +36,7 @@ class ViewImage:
         path = place(ctx, args["path"])
         called = name(ctx, path)
         return Proposal(
-            title=bounds.one_line(f"View {called}", TITLE_CHARACTERS),
+            title=titled("title_view", TITLE_CHARACTERS, called),
             kind=self.kind,
             effects=(Effect("read", path),),
             subject=called,

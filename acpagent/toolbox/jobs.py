@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.core.jobs import Job, Jobs
 from acpagent.core.process import Result
 from acpagent.core.toolcalls import Effect, EffectKind, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
@@ -40,7 +41,7 @@ class JobOutput:
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         job = _find(ctx, args["job_id"])
-        return _proposed(f"Output of {_called(job)}", _Look(job, args.get("wait_seconds", 0.0)))
+        return _proposed(Phrase("title_job", job=_called(job)), _Look(job, args.get("wait_seconds", 0.0)))
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         look: _Look = proposal.detail
@@ -60,7 +61,7 @@ class JobKill:
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         job = _find(ctx, args["job_id"])
-        return _proposed(f"End {_called(job)}", _Look(job), "end_job")
+        return _proposed(Phrase("title_job_end", job=_called(job)), _Look(job), "end_job")
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         look: _Look = proposal.detail

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.core.paths import unmoved
+from acpagent.core.phrases import titled
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import STRING, Schema, closed
 from acpagent.toolbox.texts import name, place
@@ -27,7 +29,7 @@ class ListDir:
         path = place(ctx, args.get("path", "."))
         called = name(ctx, path)
         return Proposal(
-            title=bounds.one_line(f"List {called}", TITLE_CHARACTERS),
+            title=titled("title_list", TITLE_CHARACTERS, called),
             kind=self.kind,
             effects=(Effect("read", path),),
             subject=called,
@@ -41,12 +43,12 @@ class ListDir:
         rows = _rows(proposal.detail, proposal.subject)
         excerpt = bounds.cut("\n".join(rows[:MAX_ENTRIES]), ctx.output_bytes - 100)
         truncated = len(rows) > MAX_ENTRIES or excerpt.left_out > 0
-        count = "1 entry" if len(rows) == 1 else f"{len(rows)} entries"
+        count = Phrase("count_entry") if len(rows) == 1 else Phrase("count_entries", count=len(rows))
         text = f"{proposal.subject}: {count}\n{excerpt.text}".rstrip("\n")
         if len(rows) > MAX_ENTRIES:
             text += f"\n[... {len(rows) - MAX_ENTRIES} more entries]"
         facts = {"path": proposal.subject, "entry_count": len(rows), "truncated": truncated}
-        title = bounds.one_line(f"List {proposal.subject} ({count})", TITLE_CHARACTERS)
+        title = Phrase("title_counted", title=proposal.title, count=count)
         return ToolResult(text, raw=facts, facts=facts, title=title)
 
 

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from acpagent.core import bounds, memory
+from acpagent.core.catalogue import Phrase
 from acpagent.core.memory import KINDS, TEXT_CHARACTERS, Full, Memory, Note
 from acpagent.core.paths import within
+from acpagent.core.phrases import titled
 from acpagent.core.repositories import repository_of
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import COUNT, STRING, Schema, closed, described
@@ -59,9 +61,10 @@ class Remember:
         note = Note(
             memory.note_id(text), text, args.get("kind", "insight"), file, digest, ctx.session_id, ctx.turn_id, stamp
         )
-        about = f"{note.text}\n\n({note.kind}{f', {file}' if file else ''})"
+        kind = Phrase(f"memory_kind_{note.kind}")
+        about = Phrase("note_memory_file" if file else "note_memory", text=note.text, kind=kind, file=file)
         return Proposal(
-            title=bounds.one_line(f"Remember: {text}", _TITLE),
+            title=titled("title_remember", _TITLE, text),
             kind=self.kind,
             effects=(Effect("memory"),),
             subject=note.id,
@@ -97,10 +100,8 @@ class RecallMemory:
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         query = bounds.one_line(args.get("query", ""), 200)
-        title = f"Recall: {query}" if query else "Recall what was kept of this repository"
-        return Proposal(
-            bounds.one_line(title, _TITLE), self.kind, (Effect("recall"),), detail=args, facts={"query": query}
-        )
+        title = titled("title_recall", _TITLE, query) if query else Phrase("title_recall_all")
+        return Proposal(title, self.kind, (Effect("recall"),), detail=args, facts={"query": query})
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         args: Mapping[str, Any] = proposal.detail

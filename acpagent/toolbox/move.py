@@ -14,7 +14,9 @@ from typing import Any
 
 from acpagent.core import bounds, files
 from acpagent.core.blocks import Text
+from acpagent.core.catalogue import Phrase
 from acpagent.core.paths import within
+from acpagent.core.phrases import titled
 from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import Diff, Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox import entries
@@ -52,10 +54,10 @@ class MoveFile:
         entry = entries.find(ctx, source)
         replaced = _replaced(ctx, entry, target, args.get("overwrite", False))
         diff = _diff(ctx, entry, target, replaced)
+        is_lost = replaced is not None and replaced.identity != entry.identity
         below = entry.what == "directory"
-        called = f"{name(ctx, source)} to {name(ctx, target)}"
         return Proposal(
-            title=bounds.one_line(f"Move {called}", TITLE_CHARACTERS),
+            title=titled("title_move", TITLE_CHARACTERS, name(ctx, source), target=name(ctx, target)),
             kind=self.kind,
             # Who may not read what lies at one path must not get to it by moving it to another.
             effects=(
@@ -68,7 +70,7 @@ class MoveFile:
             diff=diff,
             detail=_Move(entry, target, replaced),
             facts={"path": name(ctx, source)},
-            note=f"Replaces {name(ctx, target)}." if replaced and replaced.identity != entry.identity else "",
+            note=Phrase("note_replaces", what=name(ctx, target)) if is_lost else "",
         )
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
@@ -87,7 +89,7 @@ class MoveFile:
             content=(proposal.diff, Text(text)) if proposal.diff else (),
             raw={"source": proposal.subject, "target": target, "what": move.entry.what},
             facts=facts,
-            title=bounds.one_line(f"Moved {proposal.subject} to {target}", TITLE_CHARACTERS),
+            title=titled("title_moved", TITLE_CHARACTERS, proposal.subject, target=target),
             locations=(Location(ctx.roots.shown(move.target)),),
         )
 

@@ -82,9 +82,7 @@ def _braces(pattern: str) -> list[str]:
         if group is None:
             done.append(text)
         else:
-            waiting += [
-                text[: group.start()] + choice + text[group.end() :] for choice in group[1].split(",")
-            ]
+            waiting += [text[: group.start()] + choice + text[group.end() :] for choice in group[1].split(",")]
         if len(done) + len(waiting) > _MAX_BRACES:
             raise ToolRefusal("The glob pattern has too many choices in braces.")
     return done

@@ -9,7 +9,9 @@ from typing import Any
 
 from acpagent.core import bounds
 from acpagent.core.blocks import Text
+from acpagent.core.catalogue import Phrase
 from acpagent.core.forms import Answer, Field, Form, Option
+from acpagent.core.phrases import joined, titled
 from acpagent.core.toolcalls import Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import FLAG, STRING, Schema, closed, described
 
@@ -18,7 +20,7 @@ LABEL_CHARACTERS = 120
 DESCRIPTION_CHARACTERS = 300
 OTHER_CHARACTERS = 4000
 FEWEST_OPTIONS, MOST_OPTIONS = 2, 5
-OTHER = Option("other", "Other")
+OTHER = Option("other", Phrase("question_other"))
 
 _TITLE_CHARACTERS = 120
 _ID = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.IGNORECASE)
@@ -37,16 +39,18 @@ class NoAnswer:
 
 _GO_ON = "Do not ask the same again. Go on with what you know, or say what you need."
 _NO_ANSWERS: Mapping[str, NoAnswer] = {
-    "decline": NoAnswer("declined", "Declined.", f"The person declined to answer. {_GO_ON}"),
-    "cancel": NoAnswer("cancelled", "Dismissed.", f"The person dismissed the question without an answer. {_GO_ON}"),
+    "decline": NoAnswer("declined", Phrase("question_declined"), f"The person declined to answer. {_GO_ON}"),
+    "cancel": NoAnswer(
+        "cancelled", Phrase("question_dismissed"), f"The person dismissed the question without an answer. {_GO_ON}"
+    ),
     "nobody": NoAnswer(
         "unavailable",
-        "Nobody answered.",
+        Phrase("question_unanswered"),
         "There is no usable answer: {reason}. Take it that nobody is there. Do not ask again in this turn: state the "
         "assumption that you make, and take the safest way, one that can be undone.",
     ),
 }
-_SKIPPED = NoAnswer("answered", "Skipped.", "User skipped this question")
+_SKIPPED = NoAnswer("answered", Phrase("question_skipped"), "User skipped this question")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +67,21 @@ class Question:
 
     def fields(self, alone: bool) -> list[Field]:
         """A form with one question has the question as its message."""
-        hint = "Choose any" if self.several else "Choose one"
+        hint = Phrase("question_choose_any" if self.several else "question_choose_one")
         title, about = (hint, self.header) if alone else (self.text, self.header or hint)
         offered = (*self.options, OTHER) if self.other else self.options
         kind: Any = "multi" if self.several else "choice"
         fields = [Field(f"choice{self.key}", kind, title, about, offered, required=not self.several)]
         if self.other:
-            about = "Read only where Other is chosen"
-            other = Field(f"other{self.key}", "text", "Other details", about, required=False, most=OTHER_CHARACTERS)
+            about = Phrase("question_other_when")
+            other = Field(
+                f"other{self.key}",
+                "text",
+                Phrase("question_other_details"),
+                about,
+                required=False,
+                most=OTHER_CHARACTERS,
+            )
             fields.append(other)
         return fields
 
@@ -94,8 +105,8 @@ class Given:
 
     def shown(self) -> str:
         """For the person."""
-        labels = ", ".join(option.label for option in self.options) or "None of them"
-        return f"{labels}: {self.words}" if self.words else labels
+        labels = joined("listed", [option.label for option in self.options]) or Phrase("question_none")
+        return Phrase("question_written", labels=labels, words=self.words) if self.words else labels
 
     def told(self, named: bool) -> str:
         """For the model."""
@@ -115,7 +126,7 @@ class _Asking:
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         questions: tuple[Question, ...] = proposal.detail
         alone = len(questions) == 1
-        message = questions[0].text if alone else f"{len(questions)} questions"
+        message = questions[0].text if alone else Phrase("question_count", count=len(questions))
         fields = [field for question in questions for field in question.fields(alone)]
         ctx.scope.check()
         if ctx.question is None:
@@ -248,12 +259,13 @@ def _line(name: str, text: str, most: int, least: int = 1) -> str:
 
 
 def _proposal(questions: tuple[Question, ...]) -> Proposal:
-    title = questions[0].text if len(questions) == 1 else f"{len(questions)} questions"
     lines = [
         f"{question.text}\n\n" + "\n".join(f"- {_offered(option)}" for option in question.options)
         for question in questions
     ]
-    title = bounds.one_line(f"Ask: {title}", _TITLE_CHARACTERS)
+    title = Phrase("title_ask_several", count=len(questions))
+    if len(questions) == 1:
+        title = titled("title_ask", _TITLE_CHARACTERS, questions[0].text)
     return Proposal(title, "other", (Effect("question"),), detail=questions, note="\n\n".join(lines))
 
 
@@ -266,14 +278,25 @@ def _result(questions: tuple[Question, ...], answer: Answer) -> ToolResult:
     none = _NO_ANSWERS.get(answer.kind, _SKIPPED)
     given = [(question, question.answered(answer)) for question in questions]
     shown = [one.shown() if one else none.shown for _, one in given]
-    content = [f"{question.text}\n\nAnswer: {words}" for question, words in zip(questions, shown, strict=True)]
-    about = questions[0].text if len(questions) == 1 else f"{len(questions)} questions:"
+    content = [
+        Phrase("question_answer", text=question.text, answer=words)
+        for question, words in zip(questions, shown, strict=True)
+    ]
     return ToolResult(
         _told(given, none, answer.reason),
-        content=(Text("\n\n".join(content)),),
+        content=(Text(joined("paragraphs", content)),),
         raw={"status": none.status, "answers": [_structured(*pair) for pair in given]},
-        title=bounds.one_line(f"{about} {'; '.join(shown)}", _TITLE_CHARACTERS),
+        title=_title(questions, joined("listed_apart", shown)),
     )
+
+
+def _title(questions: tuple[Question, ...], answer: str) -> Phrase:
+    """The answer is cut where it is in words, and stays whole where it is only labels of ours."""
+    what = bounds.one_line(questions[0].text, _TITLE_CHARACTERS // 2)
+    cut = answer if len(answer) <= _TITLE_CHARACTERS // 2 else bounds.one_line(answer, _TITLE_CHARACTERS // 2)
+    if len(questions) == 1:
+        return Phrase("title_answered", what=what, answer=cut)
+    return Phrase("title_answered_several", count=len(questions), answer=cut)
 
 
 def _told(given: Sequence[tuple[Question, Given | None]], none: NoAnswer, reason: str) -> str:

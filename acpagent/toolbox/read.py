@@ -8,6 +8,7 @@ from typing import Any
 
 from acpagent.core import bounds
 from acpagent.core.blocks import Text
+from acpagent.core.phrases import titled
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import COUNT, STRING, Schema, closed, described
 from acpagent.toolbox.large import Lines
@@ -46,12 +47,9 @@ class ReadFile:
         path = place(ctx, args["path"])
         part = _Part(path, args.get("line", 1), args.get("limit", DEFAULT_LINES))
         called = name(ctx, path)
-        lines = ""
-        if "line" in args or "limit" in args:
-            lines = f" lines {part.line}-{part.line + part.limit - 1}"
-            lines = lines if "limit" in args else f" from line {part.line}"
+        code = "title_read_lines" if "limit" in args else "title_read_from" if "line" in args else "title_read"
         return Proposal(
-            title=bounds.one_line(f"Read {called}{lines}", TITLE_CHARACTERS),
+            title=titled(code, TITLE_CHARACTERS, called, first=part.line, last=part.line + part.limit - 1),
             kind=self.kind,
             effects=(Effect("read", path),),
             subject=called,
@@ -68,7 +66,7 @@ class ReadFile:
         note = ", with changes that are not saved yet" if texts.unsaved(part.path) else ""
         if lines.total == 0:
             facts = {"path": proposal.subject, "total_lines": 0, "read_lines": 0, "truncated": False}
-            title = bounds.one_line(f"Read {proposal.subject} (empty)", TITLE_CHARACTERS)
+            title = titled("title_read_empty", TITLE_CHARACTERS, proposal.subject)
             return ToolResult(f"{proposal.subject} is empty{note}.", raw=facts, facts=facts, title=title)
         if not lines.chosen and lines.total is not None:
             raise ToolRefusal(f"{proposal.subject} has {_counted(lines.total)}; there is no line {part.line}.")
@@ -91,6 +89,7 @@ class ReadFile:
         }
         if lines.total is not None:
             facts["total_lines"] = lines.total
+        code = "title_read_lines" if lines.total is None else "title_read_lines_of"
         text = f"{head}\n{body}"
         shown = bounds.clean(text)
         return ToolResult(
@@ -98,7 +97,7 @@ class ReadFile:
             content=() if shown == text else (Text(shown),),
             raw=facts,
             facts=facts,
-            title=bounds.one_line(f"Read {proposal.subject} {where}", TITLE_CHARACTERS),
+            title=titled(code, TITLE_CHARACTERS, proposal.subject, first=part.line, last=last, total=lines.total),
         )
 
 

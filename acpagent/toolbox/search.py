@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.core.paths import unmoved
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox import apart, grepper
@@ -71,7 +72,7 @@ class Grep:
         wanted = matcher(args["glob"]) if args.get("glob") else None
         limit = args.get("limit", DEFAULT_MATCHES)
         return Proposal(
-            title=title_of("Search", pattern, called),
+            title=title_of("title_search", pattern, called),
             kind=self.kind,
             effects=(Effect("read", path),),
             subject=called,
@@ -97,10 +98,8 @@ class Grep:
             "\n".join((excerpt.text or "No line matches.", *(f"[{note}]" for note in notes))),
             raw=facts,
             facts=facts,
-            title=f"{proposal.title} ({counted(len(rows), found.full)})",
-            locations=tuple(
-                Location(ctx.roots.shown(path), line) for path, line, _ in found.matches[:MAX_LOCATIONS]
-            ),
+            title=Phrase("title_counted", title=proposal.title, count=counted(len(rows), found.full)),
+            locations=tuple(Location(ctx.roots.shown(path), line) for path, line, _ in found.matches[:MAX_LOCATIONS]),
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from acpagent.core import bounds, process
 from acpagent.core.blocks import Text
+from acpagent.core.catalogue import Phrase
 from acpagent.core.jobs import NotStarted
 from acpagent.core.process import Result
 from acpagent.core.scope import Cancelled
@@ -121,7 +122,8 @@ def environment(ctx: ToolContext) -> dict[str, str]:
 
 def _told(command: _Command, ran: Ran) -> ToolResult:
     result, output = ran.result, ran.output.text
-    suffix, status = _ending(command, ran)
+    how, status = _ending(command, ran)
+    title = _title(command.text)
     facts: dict[str, Any] = {
         "command": command.text[:FACT_CHARACTERS],
         "exit_code": result.exit_code if result else None,
@@ -142,26 +144,26 @@ def _told(command: _Command, ran: Ran) -> ToolResult:
         content=shown if failed or not shown else (*shown, Text(text)),
         raw=facts,
         facts=facts,
-        title=_title(command.text) + suffix,
+        title=Phrase("title_ended", title=title, how=how) if how else title,
     )
 
 
-def _ending(command: _Command, ran: Ran) -> tuple[str, str]:
+def _ending(command: _Command, ran: Ran) -> tuple[Phrase | None, str]:
     """How a command ended: what the title says of it, and what the model reads."""
-    suffix, status = _exit(command, ran.result)
+    how, status = _exit(command, ran.result)
     if not ran.problem:
-        return suffix, status
-    return suffix or " (failed)", f"{status}; {ran.problem}" if ran.ending_known else ran.problem
+        return how, status
+    return how or Phrase("ended_failed"), f"{status}; {ran.problem}" if ran.ending_known else ran.problem
 
 
-def _exit(command: _Command, result: Result | None) -> tuple[str, str]:
+def _exit(command: _Command, result: Result | None) -> tuple[Phrase | None, str]:
     if result is None:
-        return " (aborted)", "cancelled before it ended"
+        return Phrase("ended_aborted"), "cancelled before it ended"
     if result.timed_out:
-        return " (timed out)", f"timed out after {command.seconds:g} s and was ended"
+        return Phrase("ended_timed_out"), f"timed out after {command.seconds:g} s and was ended"
     if result.exit_code is None:
-        return " (failed)", ending(result)
-    return (f" (exit {result.exit_code})" if result.exit_code else ""), ending(result)
+        return Phrase("ended_failed"), ending(result)
+    return (Phrase("ended_exit", code=result.exit_code) if result.exit_code else None), ending(result)
 
 
 def ending(result: Result) -> str:
@@ -179,5 +181,5 @@ def _whole(command: str) -> str:
     return bounds.cut(bounds.visible(command), SHOWN_BYTES).text
 
 
-def _title(command: str, background: bool = False) -> str:
-    return f"{'Start' if background else 'Run'}: {bounds.asked_line(command, COMMAND_CHARACTERS)}"
+def _title(command: str, background: bool = False) -> Phrase:
+    return Phrase("title_start" if background else "title_run", command=bounds.asked_line(command, COMMAND_CHARACTERS))

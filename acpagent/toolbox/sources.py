@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.toolcalls import Effect, Kind, Proposal, Tool, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import Schema, closed
 
@@ -86,7 +87,9 @@ class ConnectToolSource:
 
     def prepare(self, args: Mapping[str, Any], ctx: ToolContext) -> Proposal:
         source = args["source"]
-        return Proposal(f"Connect tools: {source}", self.kind, (Effect("plan"),), subject=source, detail=source)
+        return Proposal(
+            Phrase("title_source", what=source), self.kind, (Effect("plan"),), subject=source, detail=source
+        )
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:
         source: str = proposal.detail

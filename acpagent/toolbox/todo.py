@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.core.toolcalls import Effect, Kind, PlanEntry, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import STRING, Schema, closed
 
@@ -46,7 +47,7 @@ class TodoWrite:
         if sum(entry.status == "in_progress" for entry in plan) > 1:
             raise ToolRefusal("At most one of todos may be in_progress; set the others to pending.")
         done = sum(entry.status == "completed" for entry in plan)
-        title = f"Plan: {done} of {len(plan)} done" if plan else "Plan cleared"
+        title = Phrase("title_plan", done=done, count=len(plan)) if plan else Phrase("title_plan_cleared")
         return Proposal(title, self.kind, (Effect("plan"),), detail=plan)
 
     def apply(self, proposal: Proposal, ctx: ToolContext) -> ToolResult:

@@ -36,9 +36,7 @@ class Walk:
             self._ctx.scope.check()
             found, directories = self._entries(inside, rules, links)
             yield from found
-            waiting += [
-                (path, rules.below(os.path.join(self._start, path))) for path in reversed(directories)
-            ]
+            waiting += [(path, rules.below(os.path.join(self._start, path))) for path in reversed(directories)]
 
     def _check_start(self) -> None:
         called = name(self._ctx, self._start)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from acpagent.core import bounds
 from acpagent.core.blocks import Text
 from acpagent.core.files import TextFile
 from acpagent.core.paths import within
+from acpagent.core.phrases import titled
 from acpagent.core.toolcalls import Effect, Kind, Location, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.toolbox.arguments import STRING, Schema, closed
 from acpagent.toolbox.texts import Texts, change, name, place
@@ -28,9 +28,7 @@ class _Write:
 
 class WriteFile:
     name = "write_file"
-    description = (
-        "Create a file, with its directories, or replace all of its text. To change a part, use edit_file."
-    )
+    description = "Create a file, with its directories, or replace all of its text. To change a part, use edit_file."
     schema: Schema = closed({"path": STRING, "content": STRING}, "path", "content")
     reads_only = False
     kind: Kind = "edit"
@@ -44,7 +42,7 @@ class WriteFile:
         raw = content if base is None or "\r\n" in content else base.with_newlines(content)
         size = len(texts.encode(path, raw, base))
         return Proposal(
-            title=bounds.one_line(f"Write {called}", TITLE_CHARACTERS),
+            title=titled("title_write", TITLE_CHARACTERS, called),
             kind=self.kind,
             effects=(Effect("write", path),),
             subject=called,
@@ -66,7 +64,7 @@ class WriteFile:
             content=(proposal.diff, Text(text)) if proposal.diff else (),
             raw={**facts, "created": write.base is None},
             facts=facts,
-            title=bounds.one_line(f"{done} {proposal.subject}", TITLE_CHARACTERS),
+            title=titled(f"title_{done.lower()}", TITLE_CHARACTERS, proposal.subject),
         )
 
 

@@ -22,9 +22,7 @@ UNION = "x-union"
 # that stands there by reference is merged in.
 _NOTES = (DEFAULT_ON_ERROR, SKIP_INVALID_ITEMS, DEFAULT_ON_NULL, "default", "x-remedy")
 _COMBINERS = ("$ref", "allOf", "oneOf", "anyOf")
-_IGNORED = frozenset(
-    ("title", "description", "format", "discriminator", "x-side", "x-method", "$schema", "$defs")
-)
+_IGNORED = frozenset(("title", "description", "format", "discriminator", "x-side", "x-method", "$schema", "$defs"))
 _BRANCHES = "x-branches"  # a union before its branches are final
 _OPEN_KEY = "_meta"  # the one place for keys that the schema does not know (EXT-01)
 

@@ -34,9 +34,7 @@ class Outbox:
     not block). The one lock is this object's; only `session.lock` may be held when it is taken.
     """
 
-    def __init__(
-        self, on_dead: Callable[[], None], *, watermark: int = WATERMARK, hard_cap: int = HARD_CAP
-    ) -> None:
+    def __init__(self, on_dead: Callable[[], None], *, watermark: int = WATERMARK, hard_cap: int = HARD_CAP) -> None:
         self._on_dead = on_dead
         self._watermark = watermark
         self._hard_cap = hard_cap

@@ -147,9 +147,7 @@ class Peer:
         message = {"jsonrpc": "2.0", "method": method}
         return self._line(_with_params(message, params), method)
 
-    def call(
-        self, method: str, params: Any, on_answer: Callable[[Answer], None] | None
-    ) -> tuple[int, bytes | None]:
+    def call(self, method: str, params: Any, on_answer: Callable[[Answer], None] | None) -> tuple[int, bytes | None]:
         """A request's id and line. Once the connection is over there is a line only for what needs no answer: a peer
         that sends nothing more may read on, and learn what it can let go of."""
         with self._lock:
@@ -200,7 +198,7 @@ def _with_params(message: dict[str, Any], params: Any) -> dict[str, Any]:
 def _error(id: Any, code: int, message: str, data: Any) -> dict[str, Any]:
     """One line of bounded length, whatever path or cause it names (RPC-16)."""
     line = " ".join(message.split())
-    error = {"code": code, "message": line if len(line) <= _MESSAGE_LIMIT else f"{line[:_MESSAGE_LIMIT - 3]}..."}
+    error = {"code": code, "message": line if len(line) <= _MESSAGE_LIMIT else f"{line[: _MESSAGE_LIMIT - 3]}..."}
     if data is not None:
         error["data"] = data
     return {"jsonrpc": "2.0", "id": id, "error": error}

@@ -211,9 +211,7 @@ _Strict = extend(
         "propertyNames": _property_names,
     },
 )
-_Lenient = extend(
-    _Strict, {"properties": _lenient_properties, "items": _lenient_items, "required": _lenient_required}
-)
+_Lenient = extend(_Strict, {"properties": _lenient_properties, "items": _lenient_items, "required": _lenient_required})
 
 
 # -- texts

@@ -110,7 +110,7 @@ def test_an_empty_file_means_defaults(home: Home, text: str) -> None:
 def test_no_file_means_defaults(home: Home) -> None:
     loaded = home.load()
     assert loaded == Settings(str(home))
-    assert (loaded.profile, loaded.tool_approval, loaded.language) == ("balanced", "ask", "en")
+    assert (loaded.profile, loaded.tool_approval, loaded.language) == ("balanced", "ask", "auto")
     assert loaded.limits == Limits(100, 3, 120, 65536, None)
     assert not loaded.models
 

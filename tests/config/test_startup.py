@@ -215,5 +215,6 @@ print(*sorted(set(sys.modules) - before))
     command = [sys.executable, "-I", "-S", "-c", code, str(ROOT), str(home)]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     ours = {"acpagent", "acpagent.version", "acpagent.config"}
-    ours |= {f"acpagent.config.{name}" for name in ("locate", "problems", "selection", "startup")}
+    ours |= {f"acpagent.config.{name}" for name in ("language", "locate", "problems", "selection", "startup")}
+    ours |= {"acpagent.core", "acpagent.core.catalogue"}
     assert set(loaded) - {"__future__"} == ours

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.acp.v1 import decode
 from acpagent.acp.v1.initialize import STORED_CREDENTIALS, TERMINAL_SETUP
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import TheirFault
 from acpagent.wire import codes
 
@@ -22,8 +23,7 @@ def authenticate(methods: Methods, request_id: Any, method_id: str) -> None:
     if not methods.has_credentials():
         raise TheirFault(
             codes.AUTH_REQUIRED,
-            "no usable key is stored: run `acpagent setup` in a terminal, or put the key of the provider in config.yaml"
-            " into the variable that api_key_env names or into credentials.yaml",
+            Phrase("no_usable_key"),
         )
     methods.connection.logged_out = False
     methods.connection.respond(request_id, {})

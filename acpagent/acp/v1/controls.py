@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from acpagent.acp.v1 import options
 from acpagent.acp.v1.decode import bad
 from acpagent.acp.v1.replies import nothing
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Controls
 from acpagent.runtime.session.loadout import CONTROLS
 
@@ -26,7 +27,7 @@ def set_model(methods: Methods, request_id: Any, params: ModelParams) -> None:
     session = methods.session(params.session_id)
     model = methods.registry.find_model(params.model)
     if model is None:
-        raise bad("modelId", "is not a configured model; the option `model` lists them")
+        raise bad("modelId", Phrase("not_a_model"))
     session.configure("model", model, methods.reply(request_id, session, params.session_id, nothing))
 
 

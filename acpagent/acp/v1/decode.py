@@ -13,6 +13,7 @@ from typing import Any, Literal
 from acpagent.acp.v1 import initialize
 from acpagent.acp.v1.log import log
 from acpagent.core.blocks import Block, Image, Link, Resource, Text
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import TheirFault
 from acpagent.wire import codes, schema
 
@@ -76,7 +77,7 @@ def clean(method: str, params: Any) -> Mapping[str, Any]:
 
 def bad(path: str, remedy: str) -> TheirFault:
     """-32602 whose text names path and remedy and echoes no value."""
-    return TheirFault(codes.INVALID_PARAMS, f"params.{path}: {remedy}")
+    return TheirFault(codes.INVALID_PARAMS, Phrase("parameter", name=path, cause=remedy))
 
 
 def nothing(method: str) -> Callable[[Any], None]:

@@ -10,7 +10,7 @@ from acpagent.acp.v1.render import tool_fields
 from acpagent.core import forms
 from acpagent.core.blocks import Text
 from acpagent.core.bounds import one_line
-from acpagent.core.catalogue import ENGLISH, say
+from acpagent.core.catalogue import ENGLISH, say, spoken
 from acpagent.core.forms import Answer, Field, Form, Option, Value
 from acpagent.core.toolcalls import ToolCall
 from acpagent.wire import pending
@@ -36,30 +36,30 @@ _BOUNDS = {
 _YES_OR_NO = ("yes", "no")
 
 
-def form_params(form: Form) -> Params:
+def form_params(form: Form, language: str = ENGLISH) -> Params:
     """The form for a client that has forms (ELI-02, ELI-03)."""
-    schema: Params = {"type": "object", "properties": {field.name: _property(field) for field in form.fields}}
+    schema: Params = {"type": "object", "properties": {field.name: _property(field, language) for field in form.fields}}
     if required := [field.name for field in form.fields if field.required]:
         schema["required"] = required
-    params: Params = {"mode": "form", "message": form.message, "requestedSchema": schema}
+    params: Params = {"mode": "form", "message": spoken(form.message, language), "requestedSchema": schema}
     return params if form.call is None else {"toolCallId": form.call.id, **params}
 
 
-def _property(field: Field) -> Params:
-    spelled: Params = {"type": _TYPES.get(field.kind, field.kind), "title": field.title}
+def _property(field: Field, language: str) -> Params:
+    spelled: Params = {"type": _TYPES.get(field.kind, field.kind), "title": spoken(field.title, language)}
     if field.description:
-        spelled["description"] = field.description
+        spelled["description"] = spoken(field.description, language)
     if field.kind == "choice":
-        spelled["oneOf"] = [_const(option) for option in field.options]
+        spelled["oneOf"] = [_const(option, language) for option in field.options]
     elif field.kind == "multi":
-        spelled["items"] = {"anyOf": [_const(option) for option in field.options]}
+        spelled["items"] = {"anyOf": [_const(option, language) for option in field.options]}
     bounds = zip(_BOUNDS.get(field.kind, ()), (field.least, field.most), strict=False)
     return spelled | {name: bound for name, bound in bounds if bound is not None}
 
 
-def _const(option: Option) -> Params:
-    spelled = {"const": option.id, "title": option.label}
-    return spelled | {"description": option.description} if option.description else spelled
+def _const(option: Option, language: str) -> Params:
+    spelled = {"const": option.id, "title": spoken(option.label, language)}
+    return spelled | {"description": spoken(option.description, language)} if option.description else spelled
 
 
 def form_answer(form: Form, answer: pending.Answer) -> Answer:
@@ -111,7 +111,7 @@ class _Choices:
             return Answer("nobody", reason="this client can show no field to type in")
         try:
             for number, field in enumerate(fields, 1):
-                question = self._form.message if len(fields) == 1 else field.title
+                question = self._spoken(self._form.message if len(fields) == 1 else field.title)
                 value = self._choose(f"q{number}", question, field)
                 if value is not None:
                     self._values[field.name] = value
@@ -125,7 +125,7 @@ class _Choices:
             return self._several(prefix, question, field)
         yes_or_no = tuple(Option(id, self._said(f"choice_{id}")) for id in _YES_OR_NO)
         options = field.options if field.kind == "choice" else yes_or_no
-        chosen = self._one(question, field.description, _offered(prefix, options))
+        chosen = self._one(question, self._spoken(field.description), self._offered(prefix, options))
         if chosen is None:
             return None
         id = chosen.removeprefix(f"{prefix}:")
@@ -135,8 +135,11 @@ class _Choices:
         """One after another, until the person is done or nothing is left."""
         taken: list[Option] = []
         while left := [option for option in field.options if option not in taken]:
-            so_far = ", ".join(option.label for option in taken)
-            offered, about = _offered(prefix, left), [field.description, self._said("choice_several")]
+            so_far = ", ".join(self._spoken(option.label) for option in taken)
+            offered, about = (
+                self._offered(prefix, left),
+                [self._spoken(field.description), self._said("choice_several")],
+            )
             if taken:
                 name = one_line(self._said("choice_done", chosen=so_far), _OPTION_LETTERS)
                 offered.append({"optionId": _DONE, "name": name, "kind": "allow_once"})
@@ -154,7 +157,7 @@ class _Choices:
         text = Text("\n\n".join(filter(None, (about, question))))
         call = replace(self._call, title=one_line(question, _TITLE_LETTERS), content=(text,))
         skip = {"optionId": SKIP, "name": self._said("choice_skip"), "kind": "reject_once"}
-        answer = self._ask({"toolCall": tool_fields(call), "options": [*offered, skip]})
+        answer = self._ask({"toolCall": tool_fields(call, self._language), "options": [*offered, skip]})
         chosen = self._outcome(answer)
         if chosen == SKIP:
             return None
@@ -165,6 +168,20 @@ class _Choices:
 
     def _said(self, code: str, **params: str) -> str:
         return say(code, params, self._language)
+
+    def _spoken(self, text: str) -> str:
+        return spoken(text, self._language)
+
+    def _offered(self, prefix: str, options: Sequence[Option]) -> list[Params]:
+        """The options of a question; behind a prefix, their ids meet neither another's nor `skip` and `done`."""
+        return [
+            {"optionId": f"{prefix}:{option.id}", "name": self._name(option), "kind": "allow_once"}
+            for option in options
+        ]
+
+    def _name(self, option: Option) -> str:
+        label, about = self._spoken(option.label), self._spoken(option.description)
+        return one_line(f"{label} - {about}" if about else label, _OPTION_LETTERS)
 
     def _outcome(self, answer: pending.Answer) -> Any:
         """The id in an answer."""
@@ -177,16 +194,6 @@ class _Choices:
         if outcome.get("outcome") == "cancelled":
             raise _Unanswered(Answer("closed"))  # ends the turn (PERM-05)
         return outcome.get("optionId") if outcome.get("outcome") == "selected" else None
-
-
-def _offered(prefix: str, options: Sequence[Option]) -> list[Params]:
-    """The options of a question; behind a prefix, their ids meet neither another's nor `skip` and `done`."""
-    return [{"optionId": f"{prefix}:{option.id}", "name": _name(option), "kind": "allow_once"} for option in options]
-
-
-def _name(option: Option) -> str:
-    words = f"{option.label} - {option.description}" if option.description else option.label
-    return one_line(words, _OPTION_LETTERS)
 
 
 def _error(answer: pending.Answer) -> str:

@@ -37,13 +37,18 @@ class AcpHost:
     """What the client can do is asked for at each use: a second `initialize` may have changed it (RPC-25)."""
 
     def __init__(
-        self, session_id: str, lock: threading.RLock, driver: Driver, abilities: Callable[[], ClientAbilities]
+        self,
+        session_id: str,
+        lock: threading.RLock,
+        driver: Driver,
+        abilities: Callable[[], ClientAbilities],
+        language: str = catalogue.ENGLISH,
     ) -> None:
         self._lock = lock
         self._driver = driver
         self._abilities = abilities
         self._asking = Asking(session_id, driver)
-        self.language = catalogue.ENGLISH
+        self.language = language
         self.address = session_id
         self._renderer = Renderer(
             lambda: self.address,
@@ -93,13 +98,13 @@ class AcpHost:
     def permit(self, ask: PermissionAsk, scope: Scope) -> Decision:
         """Ask on the real tool call, diff included (DIFF-05), and wait as long as it takes (PERM-09)."""
         options = [_option(choice, ask.rule, self.language) for choice in ask.choices]
-        params = {"toolCall": _asked_call(ask), "options": options}
+        params = {"toolCall": _asked_call(ask, self.language), "options": options}
         return decision(self._asking.ask("session/request_permission", params, scope), ask.choices)
 
     def question(self, form: Form, scope: Scope) -> FormAnswer:
         """Ask as the client can by now, on the call that asks, and wait as long as it takes."""
         if self._abilities().forms:
-            params = elicit.form_params(form)
+            params = elicit.form_params(form, self.language)
             return elicit.form_answer(form, self._asking.ask("elicitation/create", params, scope))
 
         def ask(params: dict[str, Any]) -> Answer:
@@ -108,9 +113,9 @@ class AcpHost:
         return elicit.by_choices(form, ask, self.language)
 
 
-def _asked_call(ask: PermissionAsk) -> dict[str, Any]:
+def _asked_call(ask: PermissionAsk, language: str) -> dict[str, Any]:
     """The call, and for a single static command its words: a supervisor need not read the model's text."""
-    fields = tool_fields(ask.call)
+    fields = tool_fields(ask.call, language)
     if ask.argv:
         known = {"commandSchemaVersion": COMMAND_SCHEMA_VERSION, "argv": list(ask.argv), "cwd": ask.cwd}
         fields["_meta"] = {**fields["_meta"], "reasonix.io": known}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from acpagent.core.catalogue import say
 from acpagent.core.faults import TheirFault
 from acpagent.version import __version__
 from acpagent.wire import codes
@@ -24,12 +25,6 @@ STORED_CREDENTIALS = "stored-credentials"
 # The one that the client runs in a terminal of its own; never one for `authenticate` (AUTH-09).
 TERMINAL_SETUP = "setup"
 _OLD_TERMINAL_KEY = "terminal-auth"  # how clients said and read it before it was in the protocol (AUTH-10)
-
-_STORED = {
-    "id": STORED_CREDENTIALS,
-    "name": "Stored credentials",
-    "description": "Use the key that acpagent finds in its environment or its credentials file",
-}
 
 
 class ClientAbilities:
@@ -79,7 +74,7 @@ def read(params: Any) -> ClientAbilities:
     return ClientAbilities(params.get("clientCapabilities"), params.get("_meta"))
 
 
-def answer(sees_images: bool, abilities: ClientAbilities, login: TerminalLogin) -> dict[str, Any]:
+def answer(sees_images: bool, abilities: ClientAbilities, login: TerminalLogin, language: str) -> dict[str, Any]:
     """The result. Whatever version was asked for, 1 is the one spoken (INIT-02, INIT-03)."""
     return {
         "protocolVersion": VERSION,
@@ -104,17 +99,18 @@ def answer(sees_images: bool, abilities: ClientAbilities, login: TerminalLogin) 
             },
         },
         "agentInfo": {"name": "acpagent", "title": "acpagent", "version": __version__},
-        "authMethods": [_STORED, *_terminal_methods(abilities, login)],
+        "authMethods": [_method(STORED_CREDENTIALS, language), *_terminal_methods(abilities, login, language)],
     }
 
 
-def _terminal_methods(abilities: ClientAbilities, login: TerminalLogin) -> list[dict[str, Any]]:
+def _method(method: str, language: str) -> dict[str, Any]:
+    code = f"sign_in_{method.replace('-', '_')}"
+    return {"id": method, "name": say(code, {}, language), "description": say(f"{code}_about", {}, language)}
+
+
+def _terminal_methods(abilities: ClientAbilities, login: TerminalLogin, language: str) -> list[dict[str, Any]]:
     """The terminal method, in each of the two forms that the client knows (AUTH-05, AUTH-10)."""
-    method: dict[str, Any] = {
-        "id": TERMINAL_SETUP,
-        "name": "Set up acpagent",
-        "description": "Choose a provider and a model, and store the key, in a terminal",
-    }
+    method = _method(TERMINAL_SETUP, language)
     if abilities.terminal_login:
         method |= {"type": "terminal", "args": login.args, "env": login.env}
     if abilities.old_terminal_login:

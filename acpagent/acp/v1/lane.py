@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.wire import codes
 
@@ -28,12 +29,12 @@ class Job:
         except Fault as fault:
             self._refuse(fault)
         except Exception as error:
-            self._refuse(OurFault(f"internal error ({type(error).__name__})"))
+            self._refuse(OurFault(Phrase("internal_error", kind=type(error).__name__)))
 
     def withdraw(self) -> None:
         """Not wanted any more: answered -32800 if it has not begun, else it finishes normally."""
         if self._take():
-            self._refuse(TheirFault(codes.CANCELLED, "the request was cancelled"))
+            self._refuse(TheirFault(codes.CANCELLED, Phrase("request_cancelled")))
 
     def _take(self) -> bool:
         with self._lock:

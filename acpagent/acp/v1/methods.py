@@ -75,7 +75,7 @@ class Methods:
 
     def reply(self, request_id: Any, session: Session, session_id: str, render: Render) -> WireReply:
         """The answer to a request of a session, which may be withdrawn before."""
-        reply = WireReply(self.connection, request_id, session_id, render)
+        reply = WireReply(self.connection, request_id, session_id, render, lambda: session.host.language)
         self.connection.in_work(request_id, lambda: session.withdraw(reply))
         return reply
 

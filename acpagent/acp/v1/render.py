@@ -70,7 +70,7 @@ class Renderer:
         self._shown: dict[str, Update] = {}
         self._mode: str | None = None
         self._table: dict[type[Any], Callable[[Any], Update]] = {
-            Chunk: _chunk,
+            Chunk: lambda event: _chunk(event, self._language()),
             PlanChanged: _plan,
             UsageChanged: _usage,
             CommandsChanged: _commands,
@@ -119,7 +119,7 @@ class Renderer:
         that is told when it is over there is nothing but its end."""
         call = event.call
         over = call.status in ("completed", "failed")
-        fields = tool_fields(call)
+        fields = tool_fields(call, self._language())
         before = self._shown.get(call.id)
         ended = {"tool_name": call.name, "soba": _soba(call, "end")} if over else {}
         if over:
@@ -135,10 +135,10 @@ class Renderer:
         return updates
 
 
-def _chunk(event: Chunk) -> Update:
+def _chunk(event: Chunk, language: str) -> Update:
     return {
         "sessionUpdate": _CHUNKS[event.role],
-        "content": block(event.block),
+        "content": block(event.block, language),
         "messageId": event.message_id,
     }
 
@@ -179,15 +179,15 @@ def _title(event: TitleChanged) -> Update:
     return update
 
 
-def tool_fields(call: ToolCall) -> Update:
+def tool_fields(call: ToolCall, language: str) -> Update:
     """A call's fields, the same for the first report, an update and a permission request. What is unknown is left
     out."""
     fields: Update = {
         "toolCallId": call.id,
-        "title": call.title,
+        "title": catalogue.spoken(call.title, language),
         "kind": call.kind,
         "status": call.status,
-        "content": [content(item) for item in call.content],
+        "content": [content(item, language) for item in call.content],
         "locations": [
             {"path": place.path} if place.line is None else {"path": place.path, "line": place.line}
             for place in call.locations
@@ -219,19 +219,19 @@ def _soba(call: ToolCall, phase: str = "") -> Update:
     return {"toolName": call.name, "kind": call.kind, **facts, "evidence": evidence}
 
 
-def content(item: Content) -> Update:
+def content(item: Content, language: str) -> Update:
     """One item of a call's content, in its wrapper (TOOL-08)."""
     if isinstance(item, Diff):
         return {"type": "diff", "path": item.path, "oldText": item.old, "newText": item.new}
     if isinstance(item, TerminalRef):
         return {"type": "terminal", "terminalId": item.terminal_id}
-    return {"type": "content", "content": block(item)}
+    return {"type": "content", "content": block(item, language)}
 
 
-def block(item: Block) -> Update:
+def block(item: Block, language: str) -> Update:
     """A content block (CONT-01)."""
     if isinstance(item, Text):
-        return {"type": "text", "text": item.text}
+        return {"type": "text", "text": catalogue.spoken(item.text, language)}
     if isinstance(item, Image):
         return _present({"type": "image", "data": item.data, "mimeType": item.media_type, "uri": item.uri})
     if isinstance(item, Link):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import Fault, TheirFault
 from acpagent.runtime.session.works import TurnOutcome
 from acpagent.wire import codes
@@ -19,13 +20,22 @@ class Answers(Protocol):
 
     def in_work(self, request_id: Any, withdraw: Callable[[], None], /) -> None: ...
     def respond(self, request_id: Any, result: Any, /) -> None: ...
-    def refuse(self, request_id: Any, fault: Fault, /) -> None: ...
+    def refuse(self, request_id: Any, fault: Fault, language: str = "", /) -> None: ...
 
 
 class WireReply:
-    """Answers one request about a session, exactly once, under the session lock."""
+    """Answers one request about a session, exactly once, under the session lock. `language` asks what is spoken in
+    the session by then; empty, it is that of the connection."""
 
-    def __init__(self, connection: Answers, request_id: Any, session_id: str, render: Render) -> None:
+    def __init__(
+        self,
+        connection: Answers,
+        request_id: Any,
+        session_id: str,
+        render: Render,
+        language: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._language = language
         self._connection = connection
         self._request_id = request_id
         self._session_id = session_id
@@ -37,12 +47,12 @@ class WireReply:
     def fail(self, fault: Fault) -> None:
         if fault.code == codes.NOT_FOUND:
             fault = unknown(self._session_id, fault.message)
-        self._connection.refuse(self._request_id, fault)
+        self._connection.refuse(self._request_id, fault, self._language())
 
 
-def unknown(session_id: str, message: str = "the session is not open; load or resume it first") -> TheirFault:
+def unknown(session_id: str, message: str = "") -> TheirFault:
     """The fault for a session that is not open here, or nowhere (RPC-26)."""
-    return TheirFault(codes.NOT_FOUND, message, {"sessionId": session_id})
+    return TheirFault(codes.NOT_FOUND, message or Phrase("session_not_open"), {"sessionId": session_id})
 
 
 def nothing(outcome: Any) -> dict[str, Any]:

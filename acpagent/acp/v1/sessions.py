@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from acpagent.acp.v1 import options
 from acpagent.acp.v1.decode import ListParams, OpenParams
 from acpagent.acp.v1.replies import Render, WireReply, nothing
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.addresses import mint_id
 from acpagent.runtime.session.works import Opening
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def new(methods: Methods, request_id: Any, params: OpenParams) -> None:
     if methods.connection.logged_out:
-        raise TheirFault(codes.AUTH_REQUIRED, "signed out; authenticate first")  # AUTH-12
+        raise TheirFault(codes.AUTH_REQUIRED, Phrase("signed_out"))  # AUTH-12
     session_id = mint_id()
     _open(methods, request_id, session_id, params, lambda opened: {"sessionId": session_id, **options.state(opened)})
 

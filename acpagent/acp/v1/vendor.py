@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def steer(methods: Methods, request_id: Any, params: PromptParams) -> None:
     session = _session(methods, params.session_id)
-    session.steer(params.blocks, WireReply(methods.connection, request_id, params.session_id, nothing))
+    reply = WireReply(methods.connection, request_id, params.session_id, nothing, lambda: session.host.language)
+    session.steer(params.blocks, reply)
 
 
 def reload(methods: Methods, request_id: Any, session_id: str) -> None:

@@ -489,4 +489,9 @@ The first letters of an id are enough.""",
     "capsule_too_large": "That is no capsule: it is larger than 1 MiB, or no regular file.",
     "capsule_invalid": "That is no capsule that acpagent can read.",
     "capsule_corrupted": "The capsule was changed after it was written; it is not used.",
+    # How to sign in.
+    "sign_in_stored_credentials": "Stored credentials",
+    "sign_in_stored_credentials_about": "Use the key that acpagent finds in its environment or its credentials file",
+    "sign_in_setup": "Set up acpagent",
+    "sign_in_setup_about": "Choose a provider and a model, and store the key, in a terminal",
 }

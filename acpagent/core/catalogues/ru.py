@@ -490,4 +490,10 @@ SENTENCES: dict[str, str] = {
     "capsule_too_large": "Это не капсула: больше одного мебибайта или не обычный файл.",
     "capsule_invalid": "Это не капсула, которую acpagent может прочитать.",
     "capsule_corrupted": "Капсула изменена после записи; она не используется.",
+    # How to sign in.
+    "sign_in_stored_credentials": "Сохранённый ключ",
+    "sign_in_stored_credentials_about": "Использовать ключ, который acpagent найдёт в переменных окружения или в "
+    "своём файле ключей",
+    "sign_in_setup": "Настроить acpagent",
+    "sign_in_setup_about": "Выбрать провайдера и модель и сохранить ключ — в терминале",
 }

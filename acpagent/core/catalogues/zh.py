@@ -473,4 +473,9 @@ SENTENCES: dict[str, str] = {
     "capsule_too_large": "这不是胶囊：超过 1 兆字节，或不是普通文件。",
     "capsule_invalid": "这不是 acpagent 能读取的胶囊。",
     "capsule_corrupted": "该胶囊在写入后被更改；不予使用。",
+    # How to sign in.
+    "sign_in_stored_credentials": "已保存的密钥",
+    "sign_in_stored_credentials_about": "使用 acpagent 在环境变量或凭据文件中找到的密钥",
+    "sign_in_setup": "设置 acpagent",
+    "sign_in_setup_about": "在终端中选择提供商和模型，并保存密钥",
 }

@@ -246,9 +246,7 @@ def _references(
         paths = ledgers.changed_paths(call)
         if paths:
             fine = all(ledger.verified(path) for path in paths)
-            found.append(
-                Reference(f"ev_mutation_{call.id}", "mutation", "success" if fine else "unverified", call.id)
-            )
+            found.append(Reference(f"ev_mutation_{call.id}", "mutation", "success" if fine else "unverified", call.id))
         if call.id in runs and runs[call.id].status in _WENT:
             went = _WENT[runs[call.id].status]
             found.append(Reference(f"ev_verification_{call.id}", "verification", went, call.id))
@@ -258,4 +256,3 @@ def _references(
             id = f"ev_diagnostic_{call.id}"
             found.append(Reference(id, "diagnostic", "active" if id in diagnostics else "resolved", call.id))
     return tuple(found)
-

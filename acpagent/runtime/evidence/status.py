@@ -21,8 +21,7 @@ def standing(ran: Sequence[Ran]) -> list[Ran]:
     return [
         run
         for position, run in enumerate(ran)
-        if last[run.check.command] == position
-        and (run.status == "passed" or passes.get(run.check.kind, -1) < position)
+        if last[run.check.command] == position and (run.status == "passed" or passes.get(run.check.kind, -1) < position)
     ]
 
 

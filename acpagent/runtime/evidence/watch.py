@@ -149,4 +149,3 @@ def operation(change: Change) -> Operation:
     if change.before is None:
         return "created"
     return "deleted" if change.after is None else "modified"
-

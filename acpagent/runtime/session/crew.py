@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from acpagent.core.blocks import Block
-from acpagent.core.catalogue import say
+from acpagent.core.catalogue import Phrase, say
 from acpagent.core.events import CommandsChanged, Controls, ControlsChanged, TitleChanged
 from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.history import Entry
 from acpagent.core.paths import Roots
+from acpagent.core.phrases import told
 from acpagent.core.reply import Reply
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.extensions import hookrun
@@ -138,7 +139,7 @@ class SessionCrew:
             if error is None:
                 reply.done(controls)
             else:
-                reply.fail(OurFault(f"the change could not be stored and was undone: {error}"))
+                reply.fail(OurFault(Phrase("not_stored_undone", cause=told(error))))
 
     def submit(self, form: str, values: Mapping[str, Any]) -> None:
         if self.keep is None or not self._session.is_open:
@@ -167,7 +168,7 @@ class SessionCrew:
             return Opened(fault)
         except Cancelled:
             self._give_up()
-            return Opened(Fault(codes.CANCELLED, "the session was closed"))
+            return Opened(Fault(codes.CANCELLED, Phrase("session_closed_meanwhile")))
 
     def _equip(self, cwd: str) -> Equipment:
         services, session = self._services, self._session

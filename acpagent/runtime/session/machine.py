@@ -14,6 +14,7 @@ from typing import Any
 from statemachine import State, StateMachine
 from statemachine.exceptions import TransitionNotAllowed
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.reply import Reply
 from acpagent.runtime.session.works import (
@@ -72,17 +73,16 @@ REFUSALS: dict[tuple[str, str], int] = {
 }
 
 _WORDS: dict[str, str] = {
-    "prompt": "a prompt is already running in this session; wait for its answer or cancel it",
-    "steer": "no prompt is running that could take this guidance; send it as a prompt",
-    "reopen": "the session is busy; wait for its prompt or close it first",
+    "prompt": "session_prompt_running",
+    "steer": "session_no_prompt",
+    "reopen": "session_busy",
 }
-_GONE_WORDS = "the session is not open; load or resume it first"
 
 
 def refusal(event: str, state: str) -> TheirFault:
     """The fault that answers `event` refused in `state`. Raises KeyError for a cell the table does not refuse."""
     code = REFUSALS[event, state]
-    return TheirFault(code, _WORDS[event] if code == BUSY else _GONE_WORDS)
+    return TheirFault(code, Phrase(_WORDS[event] if code == BUSY else "session_not_open"))
 
 
 @dataclass(slots=True)
@@ -365,7 +365,7 @@ class SessionMachine(StateMachine):
         self._conclude(outcome)
         if self.record.waiting is not None:
             waiting, self.record.waiting = self.record.waiting, None
-            self.effects.append(Answer(waiting.reply, fault=TheirFault(GONE, "the session could not be opened")))
+            self.effects.append(Answer(waiting.reply, fault=TheirFault(GONE, Phrase("session_not_opened"))))
         self.record.work = None
 
     def withdraw_request(self, reply: Reply) -> None:
@@ -539,7 +539,7 @@ class SessionMachine(StateMachine):
 
 
 def _withdrawn(reply: Reply) -> Answer:
-    return Answer(reply, fault=Fault(codes.CANCELLED, "the request was cancelled"))
+    return Answer(reply, fault=Fault(codes.CANCELLED, Phrase("request_cancelled")))
 
 
 def _ours(fault: Fault | None) -> OurFault | None:

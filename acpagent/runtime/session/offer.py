@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from acpagent.config import work_modes
 from acpagent.config.settings import NO_EFFORT
+from acpagent.core.bounds import one_line
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Controls, ModelChoice
 from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.loadout import AUTO_COMPACT, COST_LIMIT, OFFERS, SOURCES, TOKEN_LIMIT
@@ -59,5 +61,6 @@ class Offer:
         }[axis]
         if value in listed or value == axes[axis]:
             return None
-        remedy = f"use one of {', '.join(listed)}" if listed else "the model in use has no effort control"
-        return TheirFault(codes.INVALID_PARAMS, f"params.value: is not one of the values of {axis}; {remedy}"[:480])
+        code = "not_a_value" if listed else "no_effort"
+        refused = Phrase(code, option=axis, values=one_line(", ".join(listed), 400))
+        return TheirFault(codes.INVALID_PARAMS, Phrase("parameter", name="value", cause=refused))

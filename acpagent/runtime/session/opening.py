@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Notice, UsageChanged
 from acpagent.core.faults import Fault, TheirFault
 from acpagent.core.history import Compacted, Entry, Rewound, UsageSet
 from acpagent.core.host import Host
 from acpagent.core.paths import Roots
+from acpagent.core.phrases import told
 from acpagent.core.scope import Scope
 from acpagent.mcp_client.faults import SpecError
 from acpagent.mcp_client.spec import ServerSpec, merged, read
@@ -162,7 +164,7 @@ def read_servers(written: Iterable[Any]) -> tuple[ServerSpec, ...]:
     try:
         return merged([one if isinstance(one, ServerSpec) else read(one, "the client") for one in written])
     except SpecError as error:
-        raise TheirFault(codes.INVALID_PARAMS, f"params.mcpServers: {error}") from None
+        raise TheirFault(codes.INVALID_PARAMS, Phrase("parameter", name="mcpServers", cause=told(error))) from None
 
 
 def last_cost(past: list[Entry]) -> float | None:
@@ -186,19 +188,23 @@ def find_row(services: Services, session_id: str) -> SessionRow:
     """The stored session, or -32002 (LOAD-07)."""
     row = sessions.get(services.store, session_id)
     if row is None:
-        raise TheirFault(codes.NOT_FOUND, "there is no such session")
+        raise TheirFault(codes.NOT_FOUND, Phrase("session_unknown"))
     return row
 
 
 def check_home(row: SessionRow, cwd: str) -> None:
     """Raise -32602 if a session is to be opened in another folder than its own."""
     if sessions.resolve(cwd) != row.cwd_resolved:
-        raise TheirFault(codes.INVALID_PARAMS, f"params.cwd: this session belongs to {row.cwd}; open it there")
+        raise _bad_folder(Phrase("session_other_folder", cwd=row.cwd))
 
 
 def check_directory(cwd: str) -> None:
     """Raise -32602 if `cwd` is no directory that can be entered (SESS-04)."""
     if not os.path.isdir(cwd):
-        raise TheirFault(codes.INVALID_PARAMS, "params.cwd: no such directory; give an existing folder")
+        raise _bad_folder(Phrase("session_no_folder"))
     if not os.access(cwd, os.R_OK | os.X_OK):
-        raise TheirFault(codes.INVALID_PARAMS, "params.cwd: the folder cannot be read; check its permissions")
+        raise _bad_folder(Phrase("session_folder_unreadable"))
+
+
+def _bad_folder(cause: Phrase) -> TheirFault:
+    return TheirFault(codes.INVALID_PARAMS, Phrase("parameter", name="cwd", cause=cause))

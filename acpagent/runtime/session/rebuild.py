@@ -6,7 +6,9 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import Fault, OurFault
+from acpagent.core.phrases import told
 from acpagent.core.scope import Scope
 from acpagent.runtime.session.equipment import Kit
 from acpagent.runtime.session.keep import Keep, settings_of
@@ -73,7 +75,7 @@ class Rebuilder:
         services.refresh()
         found = services.find(keep.row.cwd, keep.client_servers)
         if found.broken is not None:
-            raise OurFault(str(found.broken))
+            raise OurFault(found.broken.told)
         kit = keep.equipment.prepare(found)
         keep.equipment.wait(kit, Scope())
         return kit
@@ -102,7 +104,7 @@ class Rebuilder:
 
         self.keep.save(axes, then)
         written.wait()
-        return None if errors[0] is None else OurFault(f"the change could not be stored: {errors[0]}")
+        return None if errors[0] is None else OurFault(Phrase("not_stored_change", cause=told(errors[0])))
 
     def _swap(self, made: Built, axes: Mapping[str, str]) -> None:
         """Under the session lock. A control that was set since may have stored the old axes beside it."""

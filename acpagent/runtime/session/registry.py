@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import Fault, TheirFault
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
@@ -151,9 +152,9 @@ class Registry:
         )
         with self._lock:
             if session_id in self._erasing:
-                raise TheirFault(codes.INVALID_REQUEST, "the session is being deleted")
+                raise TheirFault(codes.INVALID_REQUEST, Phrase("session_being_deleted"))
             if self._is_live(session_id):
-                raise TheirFault(codes.INVALID_REQUEST, "the session is being opened")
+                raise TheirFault(codes.INVALID_REQUEST, Phrase("session_being_opened"))
             self._live = {known: pair for known, pair in self._live.items() if self._is_live(known)}
             self._live[session_id] = (session, crews[0])
         session.start()

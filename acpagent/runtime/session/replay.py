@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from acpagent.core.blocks import Text
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Chunk, Event, EvidenceReady, Notice, PlanChanged, ToolChanged, Usage, UsageChanged
 from acpagent.core.history import (
     CallMade,
@@ -28,8 +29,6 @@ from acpagent.runtime.turn import compaction
 from acpagent.runtime.turn.branches import live
 from acpagent.runtime.turn.toolrun import parse_arguments
 
-_ABANDONED = "acpagent stopped before this call finished; nothing is known of its outcome."
-
 
 def mend(stored: Iterable[Entry]) -> list[Entry]:
     """What a killed process left undone: each call without an end gets one (LOAD-04), an open turn is closed."""
@@ -44,16 +43,17 @@ def mend(stored: Iterable[Entry]) -> list[Entry]:
             open_calls[entry.call_id] = entry
         elif isinstance(entry, CallSettled):
             open_calls.pop(entry.call.id, None)
-    mended: list[Entry] = [CallSettled(made.turn_id, _abandoned(made), _ABANDONED) for made in open_calls.values()]
+    words = Phrase("call_abandoned")
+    mended: list[Entry] = [CallSettled(made.turn_id, _abandoned(made, words), words) for made in open_calls.values()]
     if open_turn:
         mended.append(TurnClosed(open_turn, None, Usage(), "acpagent stopped during this turn"))
     return mended
 
 
-def _abandoned(made: CallMade) -> ToolCall:
+def _abandoned(made: CallMade, words: Phrase) -> ToolCall:
     arguments, _ = parse_arguments(made.arguments)
-    title = made.name or "unknown tool"
-    return ToolCall(made.call_id, made.name, title, "other", "failed", arguments, None, (), (Text(_ABANDONED),))
+    title = made.name or Phrase("title_unknown")
+    return ToolCall(made.call_id, made.name, title, "other", "failed", arguments, None, (), (Text(words),))
 
 
 def events(stored: Iterable[Entry]) -> Iterator[Event]:

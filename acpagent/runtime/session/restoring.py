@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from acpagent.core import files
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import OurFault
 from acpagent.core.history import Entry, FileKept
+from acpagent.core.phrases import why
 from acpagent.runtime.turn import keeping
 from acpagent.runtime.turn.keeping import Held
 
@@ -126,8 +128,8 @@ def restore(wanted: list[Target]) -> None:
         except BaseException as error:
             _undo(change)
             if isinstance(error, OSError):
-                where = f" ({error.filename})" if error.filename else ""
-                raise OurFault(f"the files could not be brought back{where}: {error.strerror or error}") from None
+                code = "files_not_restored_at" if error.filename else "files_not_restored"
+                raise OurFault(Phrase(code, path=error.filename, cause=why(error))) from None
             raise
         for step in change.steps:
             if step.old is not None:

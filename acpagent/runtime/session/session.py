@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from acpagent.core.blocks import Block
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import CommandsChanged, Controls, ControlsChanged, Event, Notice, TitleChanged
 from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.host import Host
@@ -218,7 +219,7 @@ class Session:
         try:
             worker.start()
         except RuntimeError as error:
-            self._work_done(OurFault(f"no thread could be started: {error}"), worker)
+            self._work_done(OurFault(Phrase("no_thread", cause=str(error))), worker)
 
     def _work(self) -> None:
         while (work := self._next_work()) is not None:
@@ -228,7 +229,7 @@ class Session:
                 outcome = fault
             except Exception as error:
                 self._crew.report(f"a session's {type(work).__name__.lower()}", error)
-                outcome = OurFault(f"internal error: {type(error).__name__}")
+                outcome = OurFault(Phrase("internal_error", kind=type(error).__name__))
             self._work_done(outcome)
             try:
                 self._crew.after_work()

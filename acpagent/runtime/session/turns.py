@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from acpagent.core import memory
 from acpagent.core.blocks import Block, Text, first_text
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Chunk, Controls, Notice, TitleChanged, TurnEnded, TurnStarted
 from acpagent.core.faults import Fault, OurFault
 from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UsageSet, UserSaid
@@ -177,7 +178,7 @@ class TurnRunner:
             ended = loop.run(turn.request.blocks, meant.blocks)
         except Exception as error:  # our own mistake: the turn still ends in good order
             self.services.report("a turn", error)
-            ended = Ended("finished", OurFault(f"internal error ({type(error).__name__})"))
+            ended = Ended("finished", OurFault(Phrase("internal_error", kind=type(error).__name__)))
         pursuit.close(ended.end, ended.fault)
         hooks.close(ended.end, ended.fault)
         self._tell_of_sources(speaker)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from acpagent.core.blocks import Text
-from acpagent.core.catalogue import say
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import ToolChanged
 from acpagent.core.history import CallSettled, Entry, Permitted
 from acpagent.core.host import Choice, Host, PermissionAsk
@@ -53,8 +53,8 @@ class HostCalls:
         self._settle(call, said, asked_at)
         return said
 
-    def _said(self, what: str) -> str:
-        return say(f"call_{what}", {}, self.host.language)
+    def _said(self, what: str) -> Phrase:
+        return Phrase(f"call_{what}")
 
     def _settle(self, call: ToolCall, outcome: str, asked_at: float) -> None:
         waited = round((time.monotonic() - asked_at) * 1000)

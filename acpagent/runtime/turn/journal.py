@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import OurFault
 from acpagent.core.history import Entry
+from acpagent.core.phrases import told
 
 Submit = Callable[[Sequence[Entry], Callable[[BaseException | None], None]], None]
 
@@ -42,13 +44,13 @@ class Journal:
             self._fault = None
             self._write()
             if not self._changed.wait_for(lambda: not self._queued or self._fault is not None, timeout):
-                raise OurFault("the conversation could not be stored in time")
+                raise OurFault(Phrase("not_stored_in_time"))
         self.check()
 
     def check(self) -> None:
         """Raise `OurFault` if the last write failed."""
         if self._fault is not None:
-            raise OurFault(f"the conversation could not be stored: {self._fault}")
+            raise OurFault(Phrase("not_stored", cause=told(self._fault)))
 
     def _write(self) -> None:
         """Begin a write unless one is under way. A store that takes none (it is closed) has failed like a full one."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Usage
 from acpagent.core.model import (
     CallDelta,
@@ -142,7 +143,7 @@ class ReplyBuilder:
         """The reply. Raises `ProviderFault` when the stream ended without saying why."""
         self._speaker.end_message()
         if self._reason is None:
-            raise ProviderFault("broken", "the model's answer was cut off before its end")
+            raise ProviderFault("broken", Phrase("model_cut_off"))
         calls = tuple(
             ModelCall(parts.provider_id, parts.name, "".join(parts.arguments))
             for _, parts in sorted(self._calls.items())

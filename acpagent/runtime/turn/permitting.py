@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Notice
 from acpagent.core.history import Entry, Permitted
 from acpagent.core.host import Choice, Decision, Host, PermissionAsk
@@ -76,7 +77,7 @@ class Permitting:
         if verdict.barred:
             return self.barred(call, subject, verdict.reason)
         self._keep(call, subject, "refused", verdict)
-        return ToolResult(f"Not allowed: {verdict.reason}", failed=True)
+        return ToolResult(Phrase("call_not_allowed", reason=verdict.reason), failed=True)
 
     def barred(self, call: ToolCall, subject: str, reason: str) -> ToolResult:
         """The result of a call that the mode refuses."""
@@ -86,7 +87,7 @@ class Permitting:
     def stopped(self, call: ToolCall, subject: str, reason: str) -> ToolResult:
         """The result of a call that a hook refuses."""
         self.record(Permitted(self.turn_id, call.id, call.name, _cut(subject), "hook", reason=reason))
-        return ToolResult(f"Not allowed: a hook of the person refuses this call. {reason}", failed=True)
+        return ToolResult(Phrase("call_hook_refuses", reason=reason), failed=True)
 
     def ask(self, call: ToolCall, subject: str, verdict: Verdict, cwd: str) -> ToolResult | None:
         """Put a call to the person and wait as long as it takes; None if it may run. Anything but an offered yes is a
@@ -107,8 +108,7 @@ class Permitting:
         if decision.cancelled:
             raise Cancelled
         if choice is None or choice == "deny":
-            words = "The person refused this call." if choice else "Nobody was there to allow this call."
-            return ToolResult(f"{words} It was not run.", failed=True)
+            return ToolResult(Phrase("call_refused" if choice else "call_unanswered"), failed=True)
         self._remember(choice, verdict.rule)
         return None
 
@@ -120,7 +120,7 @@ class Permitting:
         if after.action == "ask" and before.action == "ask" and before.reason == after.reason:
             return None
         self._keep(call, subject, "refused", after)
-        return ToolResult(f"Not run: while the question was open, it became another ({after.reason}).", failed=True)
+        return ToolResult(Phrase("call_overtaken", reason=after.reason), failed=True)
 
     def _remember(self, choice: Choice, rule: str) -> None:
         if choice == "session":

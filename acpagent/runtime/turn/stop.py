@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Stop
 from acpagent.core.faults import Fault, OurFault, TheirFault
 from acpagent.core.model import ProviderFault
@@ -20,22 +21,16 @@ STOPS: dict[End, Stop] = {
     "cancelled": "cancelled",
 }
 
-# What a person can do about a provider's failure, by its kind.
-_REMEDIES: dict[str, str] = {
-    "auth": "run `acpagent setup`",
-    "payment": "check the account's balance at the provider",
-    "too_long": "shorten the prompt or attach less, go back with /rewind, or choose a model with a larger window",
-    "rate": "wait a little and send the prompt again",
-    "unavailable": "send the prompt again later",
-    "rejected": "check the model's name and settings in config.yaml",
-    "broken": "send the prompt again; what was shown is kept",
-}
+# Kinds of a provider's failure, for which a person can do the same.
+_REMEDIES = {"auth": "setup"}
 
 
 def provider_fault(fault: ProviderFault) -> Fault:
     """A provider's failure as the answer to the prompt; never a silent end (TURN-10, AUTH-15)."""
-    remedy = _REMEDIES[fault.kind]
-    message = fault.message if remedy in fault.message else f"{fault.message}; {remedy}"
+    remedy = Phrase(f"remedy_{_REMEDIES.get(fault.kind, fault.kind)}")
+    message = fault.message
+    if remedy not in message:
+        message = Phrase("model_says_remedy", message=message, remedy=remedy)
     if fault.kind == "auth":
         return TheirFault(codes.AUTH_REQUIRED, message)
     return OurFault(message, {"kind": fault.kind, "details": fault.message})

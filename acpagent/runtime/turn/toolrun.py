@@ -12,6 +12,7 @@ from typing import Any
 from acpagent.core import bounds
 from acpagent.core.blocks import Text
 from acpagent.core.bounds import one_line
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Event, Notice, PlanChanged, ToolChanged
 from acpagent.core.forms import Answer, Form
 from acpagent.core.history import CallMade, CallSettled, Entry, PlanSet
@@ -172,7 +173,7 @@ class ToolRunner:
         """The call as one that is worked on, and that must be settled."""
         tool = self._desk.find_tool(made.name)
         kind = tool.kind if tool is not None else "other"
-        call = ToolCall(made.call_id, made.name, made.name or "unknown tool", kind, "pending", arguments)
+        call = ToolCall(made.call_id, made.name, made.name or Phrase("title_unknown"), kind, "pending", arguments)
         running = Running(call, made, tool)
         live = LiveOutput(lambda: self._mark_dirty(running))
         running.context = self._desk.make_context(self._desk.scope, live)
@@ -333,7 +334,7 @@ class ToolRunner:
         except ToolRefusal as refusal:
             result = ToolResult(str(refusal), failed=True)
         except Cancelled:
-            return ToolResult("Cancelled before it finished.", failed=True)
+            return ToolResult(Phrase("call_cut_short"), failed=True)
         except Exception as error:
             result = ToolResult(_broke(running.made.name, error), failed=True)
         try:
@@ -450,11 +451,11 @@ class ToolRunner:
                     break
                 scope.changed.wait(remaining)
         for running in left:
-            result = running.result or ToolResult("Cancelled before it finished.", failed=True)
+            result = running.result or ToolResult(Phrase("call_cut_short"), failed=True)
             self._settle(running, result)
         for made in list(self._unannounced):
             running = self._present(made, parse_arguments(made.arguments)[0])
-            self._settle(running, ToolResult("Not started: the turn ended before.", failed=True))
+            self._settle(running, ToolResult(Phrase("call_not_started"), failed=True))
 
     def _emit(self, running: Running) -> None:
         self._desk.emit(ToolChanged(running.call))

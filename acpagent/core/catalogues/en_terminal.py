@@ -1,0 +1,5 @@
+"""English: the commands of the terminal."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {}

@@ -1,0 +1,12 @@
+"""Simplified Chinese: what is wrong with files that people write."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {
+    # A mistake in a file.
+    "problem": "{place}：{what}；{remedy}",
+    "problem_plain": "{place}：{what}",
+    "problem_field": "{name}：{what}",
+    "correct_server": "请更正 mcp_servers.{name}",
+    "correct_or_remove": "请更正或去掉",
+}
