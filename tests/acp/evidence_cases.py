@@ -62,7 +62,6 @@ def write(path: str, content: str) -> Message:
     return calls("write_file", path=path, content=content)
 
 
-
 def change_two(folder: Path) -> None:
     """Leave two files changed."""
     for name in ("a.txt", "b.txt"):

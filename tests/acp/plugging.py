@@ -148,10 +148,10 @@ class Plugged:
     def await_command(self, session: str, name: str, there: bool = True) -> Message | None:
         """Wait until it is listed, or is not."""
         self.agent.wait_until(
-            lambda messages: any(
-                one["sessionUpdate"] == "available_commands_update" for one in updates_in(messages, session)
-            )
-            and (name in self.commands(session)) == there,
+            lambda messages: (
+                any(one["sessionUpdate"] == "available_commands_update" for one in updates_in(messages, session))
+                and (name in self.commands(session)) == there
+            ),
             f"the command {name}",
         )
         return self.commands(session).get(name)

@@ -77,9 +77,7 @@ def test_CAN_06_the_client_closes_the_question_or_never_answers(
     assert (workspace / "src/greeter.py").read_bytes() == before
 
 
-def test_CAN_12_prompt_and_cancel_in_one_write_fifty_times(
-    agent: StartAgent, home: Home, workspace: Path
-) -> None:
+def test_CAN_12_prompt_and_cancel_in_one_write_fifty_times(agent: StartAgent, home: Home, workspace: Path) -> None:
     home.use_script(SCRIPT)
     one = agent()
     session = one.new_session(workspace)
@@ -189,9 +187,7 @@ def test_CAN_15_CAN_16_the_next_request_has_a_result_for_every_call_and_the_text
     assert any(message["role"] == "assistant" and message["content"] == "I will edit." for message in messages)
 
 
-def test_CAN_17_CAN_18_CAN_19_cancelling_the_prompts_request(
-    agent: StartAgent, home: Home, workspace: Path
-) -> None:
+def test_CAN_17_CAN_18_CAN_19_cancelling_the_prompts_request(agent: StartAgent, home: Home, workspace: Path) -> None:
     home.use_script(SCRIPT)
     one = agent()
     session = one.new_session(workspace)

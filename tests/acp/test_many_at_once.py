@@ -28,9 +28,7 @@ def test_ten_sessions_prompt_at_once(agent: StartAgent, home: Home, workspace: P
         assert [u["status"] for u in updates if "status" in u] == ["pending", "in_progress", "completed"]
 
 
-def test_TRN_18_a_client_that_stops_reading_under_a_firehose(
-    agent: StartAgent, home: Home, workspace: Path
-) -> None:
+def test_TRN_18_a_client_that_stops_reading_under_a_firehose(agent: StartAgent, home: Home, workspace: Path) -> None:
     lines = [{"text": FIREHOSE, "chunk": 70}] * 20
     with ModelServer({"turns": [{"replies": [lines]}]}) as server:
         home.use_server(server.base_url)

@@ -81,7 +81,7 @@ def replies(fault: str, place: str) -> list[Any]:
 
 
 def passing(fault: str) -> Any:
-    (kind, how), = FAULTS[fault].step.items()
+    ((kind, how),) = FAULTS[fault].step.items()
     return {kind: {"how": how} | {"times": 1} if kind == "drop" else {**how, "times": 1}}
 
 

@@ -51,9 +51,7 @@ def test_RPC_01_RPC_02_RPC_03_answers_of_workers_carry_the_id_as_it_was(stage: S
         assert (answer["id"], type(answer["id"])) == (id, type(id))
 
 
-@pytest.mark.parametrize(
-    "method", ["session/fork", "session/steer", "fs/read_text_file", "Initialize", "initialize "]
-)
+@pytest.mark.parametrize("method", ["session/fork", "session/steer", "fs/read_text_file", "Initialize", "initialize "])
 def test_RPC_07_RPC_08_methods_that_no_agent_has_or_this_one_has_not(stage: Stage, method: str) -> None:
     error = stage.agent.fail(method, {"sessionId": stage.new()})
     assert error["code"] == -32601

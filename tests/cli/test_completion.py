@@ -43,9 +43,7 @@ def script(home: Home, shell: str, folder: Path) -> Path:
 def ran(home: Home, folder: Path, *command: str) -> str:
     if shutil.which(command[0]) is None:
         pytest.skip(f"there is no {command[0]} here")
-    done = subprocess.run(
-        command, env=home.env, cwd=folder, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run(command, env=home.env, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -21,7 +21,7 @@ from tests.repository.sources import ROOT
 
 EDITORS = editors.load()
 PAGE = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")
-AWKWARD = 'a "b" \\ \'c\' {args} ü'
+AWKWARD = "a \"b\" \\ 'c' {args} ü"
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 

@@ -84,9 +84,7 @@ def test_every_setting_is_explained() -> None:
 
 
 def test_example_shows_what_the_settings_table_says() -> None:
-    written = yaml.safe_load(
-        next(block for block in blocks("docs/configuration.md", "yaml") if "limits:" in block)
-    )
+    written = yaml.safe_load(next(block for block in blocks("docs/configuration.md", "yaml") if "limits:" in block))
     defaults = settings.Limits()
     assert written["limits"] == {
         name: getattr(defaults, name) for name in ("turn_requests", "command_seconds", "output_bytes")
@@ -107,9 +105,7 @@ def test_first_program(name: str, ours: dict[str, str], capsys: pytest.CaptureFi
     assert "Hello!" in capsys.readouterr().out
 
 
-def test_programs_of_the_client_page(
-    ours: dict[str, str], workspace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_programs_of_the_client_page(ours: dict[str, str], workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, updates, permission, questions, lending, steering = blocks("docs/client.md", "python")
     with Client.launch([sys.executable, "-m", "acpagent", "acp"]) as client:
         run(updates.replace("Fix the failing test", "list the files"), ours, session=client.open(workspace))

@@ -84,10 +84,7 @@ def test_malformed_configuration(home: Home, workspace: Path) -> None:
     (home.path / "config.yaml").write_text("tool_aproval: ask\n")
     done = call(["run", "go"], home.env, workspace)
     assert (done.returncode, done.stdout) == (2, "")
-    assert (
-        done.stderr
-        == f"acpagent: {home.path}/config.yaml:1: tool_aproval: {done.stderr.partition('aproval: ')[2]}"
-    )
+    assert done.stderr == f"acpagent: {home.path}/config.yaml:1: tool_aproval: {done.stderr.partition('aproval: ')[2]}"
     assert "did you mean tool_approval?" in done.stderr
 
 

@@ -282,7 +282,6 @@ class TestAsking:
             assert terminal.end()[0] == 0
             assert "\x1b" not in terminal.everything
 
-
     def test_a_model_in_a_file(self, offline: Home, tmp_path: Path) -> None:
         (tmp_path / "small.gguf").write_bytes(b"no model")
         with Terminal(["setup"], offline.env, tmp_path) as terminal:
@@ -298,7 +297,6 @@ class TestAsking:
             code, shown = terminal.end()
         assert code == 0
         assert "pocket/small is what sessions start with" in shown
-
 
     def test_a_key_is_not_typed_in_the_open(self, offline: Home, guarded: Catalogue, tmp_path: Path) -> None:
         flags = ["setup", "--provider", "mine", "--base-url", guarded.base_url, "--key-stdin"]
@@ -543,5 +541,3 @@ class TestSignIn:
         assert error["code"] == -32000
         message: str = error["message"]
         return message
-
-

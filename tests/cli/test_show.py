@@ -132,9 +132,7 @@ def test_fitted(given_text: str, width: int, cut: str) -> None:
 
 
 def test_messages_and_thoughts_are_parted() -> None:
-    told = shown(
-        text("Hm", "agent_thought_chunk"), text("m.", "agent_thought_chunk"), text("Yes", message="n")
-    )
+    told = shown(text("Hm", "agent_thought_chunk"), text("m.", "agent_thought_chunk"), text("Yes", message="n"))
     assert told == "[thought] Hmm.\n\nYes\n"
 
 
@@ -149,9 +147,7 @@ def test_escape_sequences_of_the_model_do_nothing() -> None:
 def test_off_a_terminal_a_call_is_told_when_it_ends() -> None:
     output = [{"type": "content", "content": {"type": "text", "text": "one\ntwo"}}]
     begun = call(title="Run: x", kind="execute", status="pending")
-    told = shown(
-        begun, update(status="in_progress", content=output), update(status="completed", content=output)
-    )
+    told = shown(begun, update(status="in_progress", content=output), update(status="completed", content=output))
     assert told == "✓ Run: x\n  │ one\n  │ two\n"
 
 

@@ -268,9 +268,7 @@ def test_default_model(home: Home) -> None:
     assert home.load("default_model: two\n" + TWO).model().id == "b/two"
 
 
-@pytest.mark.parametrize(
-    ("wanted", "says"), [("both", "write one of a/both, b/both"), ("x/y", "configured are a/one")]
-)
+@pytest.mark.parametrize(("wanted", "says"), [("both", "write one of a/both, b/both"), ("x/y", "configured are a/one")])
 def test_names_that_mean_no_model(home: Home, wanted: str, says: str) -> None:
     with pytest.raises(selection.UnknownModel, match=says):
         home.load(TWO).model(wanted)

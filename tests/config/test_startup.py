@@ -59,9 +59,7 @@ def test_no_providers(home: Home) -> None:
         ("local", ("local/tiny", False)),
     ],
 )
-def test_same_answer_with_and_without_the_copy(
-    home: Home, flag: str | None, found: tuple[str | None, bool]
-) -> None:
+def test_same_answer_with_and_without_the_copy(home: Home, flag: str | None, found: tuple[str | None, bool]) -> None:
     home.write(SEEING)
     assert not copy_of(home).exists()
     assert read(home, flag) == found

@@ -48,9 +48,7 @@ def test_without_rules(world, approval, kind, target, action, choices):
 
 @pytest.mark.parametrize("approval", ["ask", "auto", "yolo"])
 def test_deny_rules_hold_in_every_mode(world, approval):
-    gate = world.gate(
-        approval, deny=("Edit(*.lock)", "Read(.env)"), allow=("Edit", "Read")
-    )
+    gate = world.gate(approval, deny=("Edit(*.lock)", "Read(.env)"), allow=("Edit", "Read"))
     gate.grant_session("Edit(./a.lock)")
     for kind, target in (
         ("write", "src/a.lock"),
@@ -225,9 +223,7 @@ def test_a_tool_that_reaches_out_can_be_remembered_by_name(world):
     gate.grant_session(verdict.rule)
     assert gate.judge("mcp__x__y", Proposal("Call", "other", ())).action == "allow"
     assert gate.judge("mcp__x__z", Proposal("Call", "other", ())).action == "ask"
-    assert (
-        world.gate(allow=("mcp__x__y",)).judge("mcp__x__y", Proposal("Call", "other", ())).action == "allow"
-    )
+    assert world.gate(allow=("mcp__x__y",)).judge("mcp__x__y", Proposal("Call", "other", ())).action == "allow"
 
 
 def test_a_name_that_cannot_be_judged_by_eye_is_not_remembered(world):

@@ -54,9 +54,7 @@ def over_http(
 ) -> Provider:
     """A provider as the settings would make it. Closed by nobody: garbage collection does."""
     settings = ModelSettings("local", "tiny", **model)
-    provider = ProviderSettings(
-        "local", api, base_url, api_key_env, headers or {}, timeouts, None, {"tiny": settings}
-    )
+    provider = ProviderSettings("local", api, base_url, api_key_env, headers or {}, timeouts, None, {"tiny": settings})
     source = None if key is None else lambda: Secret(key)
     return base.build(provider, settings, source, effort, policy=policy)
 

@@ -152,9 +152,11 @@ def test_a_call_without_id_gets_one() -> None:
 
 
 def test_an_unsigned_thought_is_not_kept() -> None:
-    assert read(
-        begin(0, type="thinking", thinking="cut"), begin(1, type="text", text="a"), stop("max_tokens")
-    ) == [ThoughtDelta("cut"), TextDelta("a"), Finished("length")]
+    assert read(begin(0, type="thinking", thinking="cut"), begin(1, type="text", text="a"), stop("max_tokens")) == [
+        ThoughtDelta("cut"),
+        TextDelta("a"),
+        Finished("length"),
+    ]
 
 
 def test_halves_of_a_pair_in_two_pieces() -> None:

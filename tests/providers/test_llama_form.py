@@ -180,9 +180,7 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, name: str, words: str, monke
     monkeypatch.setattr(llama_cpp.importlib.util, "find_spec", lambda name: object())
     written(tmp_path, magic=b"####")
     with pytest.raises(Exception, match=words):
-        base.build(
-            ProviderSettings("local", "llama-cpp", model_file=str(tmp_path / name)), ModelSettings("local", "m")
-        )
+        base.build(ProviderSettings("local", "llama-cpp", model_file=str(tmp_path / name)), ModelSettings("local", "m"))
 
 
 @pytest.mark.parametrize(("configured", "window"), [(0, 8192), (2048, 2048)])

@@ -80,7 +80,10 @@ def tracked() -> list[str]:
     """The files git knows, or all but the obvious leftovers where there is no git."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if listed.returncode == 0:
         return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]

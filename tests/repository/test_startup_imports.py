@@ -59,7 +59,11 @@ def loaded_before_the_answer(home: Path, notes: Path) -> list[tuple[str, str]]:
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", CHILD, str(ROOT), sysconfig.get_path("purelib"), str(notes)],
         env={**os.environ, "ACPAGENT_HOME": str(home)},
-        input=INITIALIZE, capture_output=True, text=True, timeout=60, check=False,
+        input=INITIALIZE,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[0])["result"]["protocolVersion"] == 1

@@ -16,7 +16,7 @@ from acpagent.runtime.evidence import receipts, verify
 from acpagent.runtime.evidence.receipts import Damaged, Receipt
 
 FILE = ChangedFile("ünï.txt", "renamed", "shell", 1, None, True, "old.txt", ("ev_1",))
-BUNDLE = Bundle("ses-1", "turn_1", "verified", "2026-01-01T00:00:00Z", "It is \"good\"\n", (FILE,))
+BUNDLE = Bundle("ses-1", "turn_1", "verified", "2026-01-01T00:00:00Z", 'It is "good"\n', (FILE,))
 
 
 def chained(home: Path, count: int) -> list[Receipt]:

@@ -76,9 +76,7 @@ def test_refusals_help(bench, old, new, words):
 
 def test_many_places_are_not_all_named(bench):
     bench.write("a", "x\n" * 50)
-    assert "at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..." in bench.refusal(
-        "edit_file", path="a", old="x", new="y"
-    )
+    assert "at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..." in bench.refusal("edit_file", path="a", old="x", new="y")
 
 
 def test_a_file_that_is_not_there(bench):

@@ -204,9 +204,7 @@ def test_lines_are_found(bench):
     assert result.title == r'Search "\brun\b" in . (3 matches)'
     assert result.facts == {"path": ".", "query": r"\brun\b", "match_count": 3, "truncated": False}
     assert Location(str(bench.root / "src/a.py"), 3) in result.locations
-    assert bench.call("grep", pattern="run$", path="src", ignore_case=True).text.split("\n") == [
-        "src/b.txt:2: RUN"
-    ]
+    assert bench.call("grep", pattern="run$", path="src", ignore_case=True).text.split("\n") == ["src/b.txt:2: RUN"]
     assert bench.call("grep", pattern="e", glob="*.py").facts["match_count"] == 1
     assert bench.call("grep", pattern="def", path="src/b.txt").text == "src/b.txt:1: def"
     none = bench.call("grep", pattern="nowhere")
@@ -224,9 +222,7 @@ def test_links_are_not_searched(bench):
     (bench.root / "file").symlink_to(bench.base / "out" / "x")
     (bench.root / "dir").symlink_to(bench.base / "out")
     assert bench.call("grep", pattern="secret").text == "No line matches."
-    assert bench.prepare("grep", pattern="x", path="dir").effects == (
-        Effect("read", str(bench.base / "out")),
-    )
+    assert bench.prepare("grep", pattern="x", path="dir").effects == (Effect("read", str(bench.base / "out")),)
 
 
 def test_matches_are_bounded(bench):

@@ -87,9 +87,7 @@ def test_where_and_with_what_it_runs(bench, monkeypatch):
     monkeypatch.setenv("SOME_KEY", "secret")
     monkeypatch.setenv("OTHER", "shown")
     bench.hidden_env = frozenset({"SOME_KEY"})
-    result = bench.call(
-        "bash", command='pwd; echo "$PWD"; echo "[${SOME_KEY-}] [$OTHER]"; [[ a == a ]] && echo bash'
-    )
+    result = bench.call("bash", command='pwd; echo "$PWD"; echo "[${SOME_KEY-}] [$OTHER]"; [[ a == a ]] && echo bash')
     assert result.text.split("\n")[:4] == [str(bench.root)] * 2 + ["[] [shown]", "bash"]
 
 

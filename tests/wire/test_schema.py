@@ -174,9 +174,7 @@ def test_strict_problems(place: Place, value: Any, problem: str) -> None:
          ["result.signal"]),
     ],
 )  # fmt: skip
-def test_rpc_13_rpc_14_rpc_15_what_is_tolerated(
-    place: Place, value: Any, left: Any, warned: list[str]
-) -> None:
+def test_rpc_13_rpc_14_rpc_15_what_is_tolerated(place: Place, value: Any, left: Any, warned: list[str]) -> None:
     before = copy.deepcopy(value)
     found, warnings = cleaned(place, value)
     assert found == left
