@@ -16,6 +16,7 @@ from typing import Any
 from acpagent.client.process import Process
 from acpagent.wire.pending import id_key
 from tests.descendants import new_mark, survivors
+from tests.settling import PATIENCE
 from tests.transcript import Transcript
 
 ACPAGENT = [sys.executable, "-m", "acpagent", "acp"]
@@ -35,11 +36,11 @@ class Agent:
         *,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
-        deadline: float = 15.0,
+        deadline: float = PATIENCE,
     ) -> None:
         self.deadline = deadline
         self.exit_code: int | None = 0  # what `close` expects; None: anything
-        self.grace = 2.0  # seconds that descendants may outlive it
+        self.grace = 5.0  # seconds that descendants may outlive it
         self.transcript = Transcript()
         self._mark = new_mark()
         environment = {**(os.environ if env is None else env), **self._mark}
@@ -117,6 +118,12 @@ class Agent:
     @property
     def notifications(self) -> list[Message]:
         return [message for message in self.messages if "method" in message and "id" not in message]
+
+    @property
+    def known_sessions(self) -> set[str]:
+        """Those that an answer named so far."""
+        results = [result for message in self.messages if isinstance(result := message.get("result"), dict)]
+        return {result["sessionId"] for result in results if "sessionId" in result}
 
     def updates(self, session_id: str, since: int = 0) -> list[Message]:
         """The session's updates so far, those among `messages[since:]`."""
@@ -250,7 +257,7 @@ class Agent:
             os.close(self.process.write_fd)
             self.process.write_fd = -1
 
-    def wait_exit(self, seconds: float = 5.0) -> int:
+    def wait_exit(self, seconds: float = 10.0) -> int:
         """Wait for the end of the process; its exit code."""
         assert self.process.ended.wait(seconds), f"still running after {seconds} s\n{self._story()}"
         self._reader.join(seconds)
@@ -260,10 +267,10 @@ class Agent:
 
     def stderr(self) -> str:
         """The last of its stderr; whole, when the process has ended."""
-        return self.process.stderr_tail(1.0 if self.process.ended.is_set() else 0.0)
+        return self.process.stderr_tail(10.0 if self.process.ended.is_set() else 0.0)
 
     def close(self) -> None:
-        """End it by closing its stdin. It must be gone in 5 s, with the expected exit code and nobody left
+        """End it by closing its stdin. It must be gone in 10 s, with the expected exit code and nobody left
         behind, and every line it ever wrote must be right."""
         if self._closed:
             return

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.agent import ACPAGENT, Agent
 from tests.model_server import ModelServer, Source
+from tests.settling import PATIENCE
 
 StartAgent = Callable[..., Agent]
 
@@ -112,7 +113,7 @@ def workspace(tmp_path: Path) -> Path:
 def agent(home: Home) -> Iterator[StartAgent]:
     """Starts agents: `agent("--model", "m", env={...}, exit_code=None, command=[...])`.
 
-    Each is ended with the test and must then be gone in 5 s with exit code 0 (or the one said, or None for
+    Each is ended with the test and must then be gone in 10 s with exit code 0 (or the one said, or None for
     any), with no descendant left alive, having written only valid messages.
     """
     started: list[Agent] = []
@@ -123,7 +124,7 @@ def agent(home: Home) -> Iterator[StartAgent]:
         cwd: str | os.PathLike[str] | None = None,
         command: Sequence[str] = ACPAGENT,
         exit_code: int | None = 0,
-        deadline: float = 15.0,
+        deadline: float = PATIENCE,
     ) -> Agent:
         environment = {**home.env, **(env or {})}
         one = Agent([*command, *arguments], cwd=cwd or home.path, env=environment, deadline=deadline)

@@ -101,16 +101,16 @@ class ModelServer:
     def base_url(self) -> str:
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}/v1"
 
-    def wait_for_request(self, number: int = 1, timeout: float = 10.0) -> Request:
+    def wait_for_request(self, number: int = 1, timeout: float = 60.0) -> Request:
         """The request of that number (from 1), once it came whole. Raises AssertionError when late."""
         self._wait(lambda: len(self.requests) >= number, timeout, f"request {number}")
         return self.requests[number - 1]
 
-    def wait_for_hangup(self, number: int = 1, timeout: float = 10.0) -> None:
+    def wait_for_hangup(self, number: int = 1, timeout: float = 60.0) -> None:
         """Until that many answers were given up by the client. Raises AssertionError."""
         self._wait(lambda: self.hangups >= number, timeout, f"hang-up {number}")
 
-    def wait_until_alone(self, timeout: float = 10.0) -> None:
+    def wait_until_alone(self, timeout: float = 60.0) -> None:
         """Until every client has closed its connections. Raises AssertionError."""
         self._wait(lambda: not self._sockets, timeout, "end of the last connection")
 

@@ -29,7 +29,7 @@ def writer(*lines: bytes) -> Agent:
     program = f"import sys; sys.stdin.readline(); sys.stdout.buffer.write({b''.join(lines)!r})"
     agent = Agent([sys.executable, "-c", program])
     agent.request("session/list")
-    agent.process.ended.wait(5)
+    agent.process.ended.wait(60)
     return agent
 
 
@@ -85,8 +85,9 @@ def test_a_survivor_is_found():
 
 
 def test_vain_waiting_tells_the_story():
-    agent = Agent(ECHO, deadline=0.2)
+    agent = Agent(ECHO)
     agent.initialize()
+    agent.deadline = 0.2
     with pytest.raises(AssertionError, match=r"(?s)waited in vain for response 99.*agentInfo"):
         agent.response(99)
     agent.close()
@@ -98,7 +99,7 @@ def test_not_reading_holds_the_agent_up():
     with agent.not_reading():
         agent.notify("go")
         assert not agent.process.ended.wait(0.2)
-    assert agent.process.ended.wait(5)
+    assert agent.process.ended.wait(60)
     agent.process.stop(0)
 
 
