@@ -36,7 +36,8 @@ _LATE_IN_A_ROW = 3
 _GARBAGE_LINES = 20
 _EARLY_EVENTS = 32
 _CAUSE_LETTERS = 200
-_CAUSE_SECONDS = 1.0  # until it is known why a connection was lost
+_CAUSE_SECONDS = 2.0  # until it is known why a connection was lost
+_ENDING_SECONDS = 1.0  # from closing its output to its end, for a program that ends by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,7 +424,7 @@ class Sidecar:
     def on_end(self, reason: str) -> None:
         """It closed its output, or the connection was ended from here. A program that is ending by itself tells more by
         how it ends, so that comes first."""
-        if not self._group.wait(0.2) and not self._closing:
+        if not self._group.wait(_ENDING_SECONDS) and not self._closing:
             self._stop("it closed its output")
         self._settled.set()
 

@@ -110,10 +110,10 @@ def test_it_is_frozen_and_the_same_each_time(world: World) -> None:
 
 def test_where_there_is_nothing_it_costs_next_to_nothing(world: World) -> None:
     world.discover()
-    began = time.perf_counter()
+    began = time.thread_time()
     for _ in range(20):
         found = world.discover()
-    assert (time.perf_counter() - began) / 20 < 0.02
+    assert (time.thread_time() - began) / 20 < 0.02
     assert found == Extensions(found.standing)
 
 

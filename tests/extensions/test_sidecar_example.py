@@ -179,6 +179,6 @@ def test_closing_with_a_form_open_settles_it() -> None:
         thread = threading.Thread(target=act)
         thread.start()
         screen.wait_for(lambda: screen.forms)
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     assert [event.call.status for event in screen.events] == ["pending", "failed"]

@@ -97,26 +97,26 @@ def test_requests_before_the_greeting_are_refused(tmp_path: Path) -> None:
     """
     # The greeting comes first on its stdin, so `call` skips it: it is never answered.
     with Troupe(package(tmp_path, program, **EVERYTHING)) as troupe:
+        troupe.await_log("plugin probe: not_initialized")
         troupe.await_state("stopped")
-        assert "plugin probe: not_initialized" in troupe.logged
 
 
 # -- how it answers
 
 
 def test_silence_is_skipped_and_three_times_is_the_end(tmp_path: Path) -> None:
-    with Troupe(package(tmp_path, "greet()\nwhile True: read()", timeout=0.3, **EVERYTHING)) as troupe:
+    with Troupe(package(tmp_path, "greet()\nwhile True: read()", timeout=1, **EVERYTHING)) as troupe:
         troupe.await_state("ready")
         for _ in range(3):
             began = time.monotonic()
             assert troupe.intercept(**CALL).blocked is None
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 5
         skipped = troupe.screen.notice("plugin_skipped")
-        assert skipped == {"plugin": "probe", "event": "tool.before", "cause": "it did not answer within 0.3 s"}
+        assert skipped == {"plugin": "probe", "event": "tool.before", "cause": "it did not answer within 1 s"}
         assert troupe.screen.notice("plugin_stopped")["cause"] == "it did not answer 3 times in a row"
         began = time.monotonic()
         assert troupe.intercept(**CALL).blocked is None
-        assert time.monotonic() - began < 0.2
+        assert time.monotonic() - began < 1
 
 
 def test_silence_of_a_required_one_blocks(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_crash_fails_what_waits_and_nothing_else(tmp_path: Path) -> None:
         tool = next(tool for tool in troupe.host.tools() if tool.name == "plugin__probe__work")
         with pytest.raises(ToolRefusal, match="The plugin probe could not do it: it was ended by SIGKILL"):
             tool.apply(tool.prepare({}, context()), context())
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 9
         assert troupe.screen.notice("plugin_stopped") == {"plugin": "probe", "cause": "it was ended by SIGKILL"}
         with pytest.raises(ToolRefusal, match="it was ended by SIGKILL"):
             tool.apply(tool.prepare({}, context()), context())
@@ -270,9 +270,12 @@ def test_a_flood_of_what_is_published_is_kept_back(tmp_path: Path) -> None:
     while True: read()
     """
     with Troupe(package(tmp_path, program, **EVERYTHING)) as troupe:
+        began = time.monotonic()
         troupe.await_log("plugin probe: rate_limited")
+        most = 50 + 10 * (time.monotonic() - began) + 1
         assert troupe.health()[0] == "ready"
-        assert 50 <= len(troupe.screen.surfaces()) < 100
+        troupe.screen.wait_for(lambda: len(troupe.screen.surfaces()) >= 50)
+    assert len(troupe.screen.surfaces()) < min(most, 200)
 
 
 @pytest.mark.parametrize(
@@ -296,9 +299,10 @@ def test_a_flood_of_stderr_is_thinned(tmp_path: Path) -> None:
         sys.stderr.write("noise\\n")
     sys.stderr.flush()
     read()
-    time.sleep(0.3)
-    sys.stderr.write("quiet\\n")
-    read()
+    import select
+    while not select.select([sys.stdin], [], [], 0.3)[0]:
+        sys.stderr.write("quiet\\n")
+        sys.stderr.flush()
     """
     with Troupe(package(tmp_path, program, **EVERYTHING)) as troupe:
         troupe.await_log("plugin probe: it writes a lot to stderr; some of it is left out")
@@ -341,7 +345,8 @@ def test_undeclared_capabilities(tmp_path: Path, method: str, params: Any, reaso
         assert troupe.health()[0] == "ready"
 
 
-def test_what_is_not_declared_is_not_asked(tmp_path: Path) -> None:
+def test_what_is_not_declared_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sidecar, "SHUTDOWN_SECONDS", 6.0)
     program = """
     greet()
     while True:
@@ -509,7 +514,7 @@ def test_closing_fails_what_waits(tmp_path: Path) -> None:
         thread.start()
         troupe.await_log("asked")
         troupe.close()
-        thread.join(5)
+        thread.join(60)
         assert seen == ["stopped"]
 
 
