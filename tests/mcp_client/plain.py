@@ -59,6 +59,8 @@ def call(id: Any, params: dict[str, Any]) -> None:
 
 def misbehave() -> None:
     """What it does before anybody has said anything."""
+    if "begun" in habits:
+        open(habits["begun"], "w").close()
     if "once" in habits:  # ends at once from the second start on
         if os.path.exists(habits["once"]):
             sys.exit(5)

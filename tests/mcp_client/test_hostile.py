@@ -66,10 +66,9 @@ def test_a_directory_that_is_gone(one: Bench) -> None:
 
 
 def test_one_that_never_answers(one: Bench) -> None:
-    started = time.monotonic()
-    assert not one.open(plain("bad", "silent", startup_timeout_seconds=1), plain("good"), seconds=0.3)
-    assert time.monotonic() - started < 1.0
-    assert one.notice("mcp_failed") == {"server": "bad", "cause": "it did not get ready within 1 s"}
+    assert not one.open(plain("bad", "silent", startup_timeout_seconds=2), plain("good"), seconds=0.3)
+    assert one.states()["bad"] == "starting"  # nobody waited for its end
+    assert one.notice("mcp_failed") == {"server": "bad", "cause": "it did not get ready within 2 s"}
 
 
 def test_one_that_prints_garbage_before_its_first_message(one: Bench, capfd: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +89,7 @@ def test_one_that_dies_in_the_middle_of_a_call(one: Bench, how: str) -> None:
     started = time.monotonic()
     with pytest.raises(ToolRefusal, match=r"^The MCP server bad: "):
         one.call(f"mcp__bad__{how}")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60  # a call may take five minutes
     assert one.call("mcp__good__pid").text.isdecimal()
     assert one.call("mcp__bad__pid").text.isdecimal()
 
@@ -121,6 +120,7 @@ def test_a_result_that_makes_no_sense(one: Bench) -> None:
 def test_stderr_is_bounded_and_nobody_waits_for_it(one: Bench) -> None:
     noise = "import sys\nfor n in range(20000): sys.stderr.write('x' * 100 + chr(27) + '[31m\\n')\n"
     one.open(program("bad", sys.executable, "-c", noise))
+    one.close()
     said = 0
     while not one.lines.empty():
         line = one.lines.get()

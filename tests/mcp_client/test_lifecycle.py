@@ -21,6 +21,7 @@ from acpagent.mcp_client.pool import Hooks, Pool
 from acpagent.mcp_client.spec import read
 from tests.descendants import gone, marked, new_mark, survivors
 from tests.mcp_client.bench import Bench, bench, everything, over_http, plain
+from tests.settling import PATIENCE, appears, until
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_waiting_ends_with_the_scope(one: Bench, tmp_path: Path) -> None:
 
     threading.Thread(target=wait).start()
     run_closers(scope.cancel())
-    assert raised.wait(5)
+    assert raised.wait(60)
     one.pool.discard(plan)
     assert one.pool.status() == ()
 
@@ -81,7 +82,7 @@ def survivors_but(one: Bench, wanted: set[str]) -> set[int]:
 
 
 def wait_gone(number: int) -> None:
-    assert gone(number, 5)
+    assert gone(number, PATIENCE)
 
 
 def test_a_plan_that_is_given_up_changes_nothing(one: Bench) -> None:
@@ -175,10 +176,9 @@ def test_a_stop_ends_the_calls_that_run(one: Bench, tmp_path: Path) -> None:
 
     caller = threading.Thread(target=call)
     caller.start()
-    while not (tmp_path / "called").exists():
-        threading.Event().wait(0.01)
+    appears(tmp_path / "called")
     one.pool.stop("a")
-    caller.join(5)
+    caller.join(60)
     assert refusals
     assert refusals[0].startswith("The MCP server a: ")
 
@@ -190,15 +190,14 @@ def test_nothing_is_left_after_a_close(tmp_path: Path, habits: tuple[str, ...]) 
     assert len(marked(one.mark)) == 1 + ("child" in habits)
     started = time.monotonic()
     one.close()
-    assert time.monotonic() - started < 2.5
+    assert time.monotonic() - started < 4
     assert one.states() == {"a": "stopped"}
 
 
 def test_nothing_is_left_of_a_server_that_was_still_starting(tmp_path: Path) -> None:
     one = Bench(tmp_path)
-    one.open(plain("a", "silent"), seconds=0)
-    while not marked(one.mark):
-        threading.Event().wait(0.01)
+    one.open(plain("a", f"begun={tmp_path}/begun", "silent"), seconds=0)
+    appears(tmp_path / "begun")
     one.close()
 
 
@@ -206,7 +205,7 @@ def test_a_closed_pool_starts_nothing(one: Bench) -> None:
     one.pool.end()
     one.open(plain("a"), seconds=0)
     assert one.states() == {"a": "stopped"}
-    assert not survivors(one.mark, 5)
+    assert not survivors(one.mark, PATIENCE)
 
 
 @pytest.mark.parametrize("how", ["http", "sse"])
@@ -218,7 +217,7 @@ def test_a_server_over_http_that_is_gone_is_tried_again(tmp_path: Path, how: str
         started = time.monotonic()
         with pytest.raises(ToolRefusal, match="The MCP server a: "):
             one.call("mcp__a__echo", text="x")
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 60
         assert one.notice("mcp_restarting")["attempt"] == 1
         assert one.notice("mcp_failed")["cause"] == "it could not be reached"
 
@@ -235,14 +234,14 @@ def test_twenty_pools_leave_no_thread_and_no_descriptor(tmp_path: Path) -> None:
     for _ in range(20):
         once()
     assert settled_threads() <= threads
-    assert len(os.listdir("/proc/self/fd")) <= descriptors
+    until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors, "descriptors to be closed")
 
 
 def settled_threads() -> set[str]:
     """The names of our threads, once those that only finish something have ended."""
     for thread in threading.enumerate():
         if thread.name.startswith("acpagent-") and thread.name != loop.NAME:
-            thread.join(5)
+            thread.join(60)
     return {thread.name for thread in threading.enumerate()}
 
 
@@ -280,7 +279,7 @@ def test_a_death_of_ours_is_a_servers_end(tmp_path: Path) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], env={**os.environ, **mark}, capture_output=True, text=True)
     assert (found.returncode, found.stdout) == (-9, "{'a': 'ready'}\n")
-    assert not survivors(mark, 5)
+    assert not survivors(mark, PATIENCE)
 
 
 def test_a_question_ends_with_the_call_that_it_is_asked_in(tmp_path: Path) -> None:
@@ -299,9 +298,9 @@ def test_a_question_ends_with_the_call_that_it_is_asked_in(tmp_path: Path) -> No
 
         caller = threading.Thread(target=call)
         caller.start()
-        assert asked.wait(10)
+        assert asked.wait(60)
         run_closers(scope.cancel())
-        caller.join(5)
+        caller.join(60)
         assert not caller.is_alive()
         assert one.call("mcp__all__echo", text="on").text == "on"
 

@@ -55,24 +55,31 @@ def one(request: pytest.FixtureRequest, program: str, tmp_path_factory: pytest.T
 
 
 class listening:
-    """The program as a server over HTTP, from when it says that it listens."""
+    """The program as a server over HTTP, from when it says that it listens. It cannot choose a port by itself, and
+    another may have taken one that was free a moment ago."""
 
     def __init__(self, program: str) -> None:
+        self._program = program
+
+    def __enter__(self) -> listening:
+        for _ in range(5):
+            self._start()
+            assert self._process.stderr is not None
+            if any(f"listening on port {self.port}" in line for line in self._process.stderr):
+                return self
+            self.__exit__()
+        raise AssertionError("found no port for it")
+
+    def _start(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self._process = subprocess.Popen(
-            [program, "streamableHttp"],
+            [self._program, "streamableHttp"],
             env={**os.environ, "PORT": str(self.port)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
-
-    def __enter__(self) -> listening:
-        assert self._process.stderr is not None
-        while str(self.port) not in self._process.stderr.readline():
-            assert self._process.poll() is None
-        return self
 
     def __exit__(self, *why: object) -> None:
         assert self._process.stderr is not None

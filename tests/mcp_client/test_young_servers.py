@@ -39,7 +39,8 @@ def test_progress_is_live_output(one: Bench) -> None:
 
 def test_a_list_that_changes(one: Bench) -> None:
     one.call("mcp__all__grow", name="fresh")
-    one.changes.get(timeout=10)
+    while "mcp__all__fresh" not in one.names():
+        one.changes.get(timeout=60)
     assert one.call("mcp__all__fresh").text == "new"
 
 
