@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class HeldFile:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.agent import Agent, Message, updates_in
 from tests.cli.terminals import call
 from tests.extensions.sidecars import EXAMPLE
 from tests.model_server import ModelServer
+from tests.settling import await_files
 
 RELOAD = "_reasonix.io/session/reloadExtensions"
 SUBMIT = "_reasonix.io/session/submitSurface"
@@ -104,16 +104,21 @@ class Plugged:
     def told(self, method: str = "", name: str = "probe") -> list[Message]:
         """What it read so far, of one method or all."""
         path = self.home.path / f"{name}.log"
-        lines = path.read_text().splitlines() if path.exists() else []
+        *lines, _ = path.read_text().split("\n") if path.exists() else [""]  # the last one is not whole yet
         return [one for one in map(json.loads, lines) if method in ("", one.get("method"))]
 
     def await_told(self, fits: Callable[[Message], Any], name: str = "probe", number: int = 1) -> Message:
         """Wait until it read that, for the time of that number."""
-        deadline = time.monotonic() + 10
-        while len(found := [one for one in self.told(name=name) if fits(one)]) < number:
-            assert time.monotonic() < deadline, self.told(name=name)[1:]
-            time.sleep(0.01)
-        return found[number - 1]
+
+        def read() -> list[Message]:
+            return [one for one in self.told(name=name) if fits(one)][number - 1 :]
+
+        found: list[Message] = await_files(self.home.path, read, f"{name} to be told")
+        return found[0]
+
+    def await_ready(self, name: str = "probe") -> None:
+        """Wait until it was greeted, so that what it is asked next has all the time that it may take."""
+        self.await_told(lambda one: one.get("method") == "initialized", name)
 
     def asked(self, event: str, name: str = "probe") -> list[Message]:
         """The payloads of the intercepts or events of a kind, in order."""

@@ -20,10 +20,14 @@ from tests.agent import ACPAGENT
 from tests.conftest import Home
 from tests.descendants import new_mark, survivors
 from tests.model_server import ModelServer
+from tests.settling import PATIENCE
 
 VERSION = "0.19.1"
 DENIED = 5  # its exit code when a permission was refused
 COMMAND = shlex.join(ACPAGENT)
+# Its process for a session ends by itself after so many idle seconds, and refuses whoever comes just then; closing the
+# session ends it in any case.
+LASTING = ("--ttl", "600")
 SCRIPT: dict[str, Any] = {
     "turns": [
         turn("hello", [*says("I look."), calls("read_file", path="note.txt")],
@@ -70,7 +74,7 @@ class Acpx:
         process = subprocess.Popen(
             command, cwd=self.workspace, env=self._env, stdin=nothing, stdout=pipe, stderr=pipe, text=True
         )
-        watchdog = threading.Timer(60, process.kill)
+        watchdog = threading.Timer(180, process.kill)
         watchdog.daemon = True
         watchdog.start()
         return process
@@ -108,7 +112,7 @@ def acpx(program: str, home: Home, tmp_path: Path) -> Iterator[Acpx]:
         home.use_server(server.base_url)
         made = Acpx(program, home, workspace, server)
         yield made
-        assert not survivors(made.mark, 10)
+        assert not survivors(made.mark, PATIENCE)
 
 
 @pytest.mark.parametrize("abilities", [[], ["--no-fs", "--no-terminal"]])
@@ -139,12 +143,12 @@ def test_exec_with_everything_denied(acpx: Acpx) -> None:
 
 def test_sessions_that_last(acpx: Acpx) -> None:
     """Through a process of its own that keeps the agent for a while, and then through another."""
-    flags = ("--ttl", "1", "--approve-all", "--format", "quiet", "mine")
+    flags = ("--approve-all", "--format", "quiet", "mine")
     acpx(*flags, "sessions", "new", "--name", "first")
-    assert acpx(*flags, "-s", "first", "hello").startswith("I look.Hello.\n\n**Evidence**: unverified")
+    assert acpx("--ttl", "1", *flags, "-s", "first", "hello").startswith("I look.Hello.\n\n**Evidence**: unverified")
     assert acpx.note == "uno\n"
-    assert not survivors(acpx.mark, 15)  # it has let the agent go
-    assert acpx(*flags, "-s", "first", "and now?").strip() == "Heard."
+    assert not survivors(acpx.mark, PATIENCE)  # it has let the agent go
+    assert acpx(*LASTING, *flags, "-s", "first", "and now?").strip() == "Heard."
     heard = json.dumps(acpx.server.requests[-1].body["messages"])
     assert "hello" in heard
     assert "I look." in heard
@@ -154,13 +158,13 @@ def test_sessions_that_last(acpx: Acpx) -> None:
 
 
 def test_a_prompt_is_cancelled(acpx: Acpx) -> None:
-    acpx("--ttl", "1", "mine", "sessions", "new", "--name", "first")
-    with acpx.start("--ttl", "1", "--format", "json", "--json-strict", "mine", "-s", "first", "talk") as talking:
+    acpx("mine", "sessions", "new", "--name", "first")
+    with acpx.start(*LASTING, "--format", "json", "--json-strict", "mine", "-s", "first", "talk") as talking:
         assert talking.stdout is not None
         assert any("agent_message_chunk" in line for line in talking.stdout)
         acpx("mine", "-s", "first", "cancel")
         assert any('"stopReason":"cancelled"' in line.replace(" ", "") for line in talking.stdout)
-    assert acpx("--ttl", "1", "--format", "quiet", "mine", "-s", "first", "and now?").strip() == "Heard."
+    assert acpx(*LASTING, "--format", "quiet", "mine", "-s", "first", "and now?").strip() == "Heard."
     acpx("mine", "sessions", "close", "first")
 
 

@@ -52,7 +52,7 @@ class Line:
     def close(self) -> None:
         self._input.close()
         self._theirs.close()
-        assert self.driver.ended.wait(5)
+        assert self.driver.ended.wait(60)
         self.driver.finish(0)
 
 
@@ -87,11 +87,11 @@ class Question:
         self._late.set()
 
     def join(self) -> None:
-        self._thread.join(5)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
     def wait_late(self) -> None:
-        assert self._late.wait(5), "the answer reached nobody"
+        assert self._late.wait(60), "the answer reached nobody"
 
 
 def test_TERM_02_an_answer_that_meets_a_cancel_reaches_one_of_the_two_always() -> None:
@@ -103,7 +103,7 @@ def test_TERM_02_an_answer_that_meets_a_cancel_reaches_one_of_the_two_always() -
             line.heard.clear()
             with question.scope.lock:  # so that the answer is read, and the cancel comes before anybody could see it
                 line.send(id=request["id"], result={"terminalId": "t"})
-                assert line.heard.wait(5)
+                assert line.heard.wait(60)
                 question.scope.cancel()
             question.join()
             if isinstance(question.came, Cancelled):

@@ -100,7 +100,7 @@ def test_CAN_03_a_running_command_is_killed_with_all_its_children(
     prompt = one.start_prompt(session, "sleep")
     one.expect(lambda m: any(u.get("status") == "in_progress" for u in updates_in([m], session)))
     cancel(one, session)
-    assert_cancelled(one.response(prompt, timeout=2))
+    assert_cancelled(one.response(prompt, timeout=20))
     assert_usable(one, session)  # the fixture asserts that no `sleep` is left
 
 
@@ -117,7 +117,7 @@ def test_CAN_02_a_model_that_streams_or_is_silent_is_left(
         if text == "talk":
             one.expect_update(session, "agent_message_chunk")
         cancel(one, session)
-        assert_cancelled(one.response(prompt, timeout=2))
+        assert_cancelled(one.response(prompt, timeout=20))
         server.wait_for_hangup()  # the model is not left working for nobody
         assert_usable(one, session)
 

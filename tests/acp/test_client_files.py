@@ -610,13 +610,13 @@ def test_FS_06_an_editor_that_never_answers_a_read_is_given_up(impatient: Callab
 def test_FS_05_an_editor_that_never_answers_a_write_leaves_it_in_doubt(
     impatient: Callable[..., Agent], here: Path, late: bool
 ) -> None:
-    agent = impatient(WRITE_SECONDS=0.2)
+    agent = impatient(WRITE_SECONDS=1)
     desk = Desk(agent, here)
     desk.path.write_text("one\ntwo\n")
     desk.editor.answers[WRITE] = Silence()
     call = desk.call("edit")
     assert call.status == "failed"
-    assert "It is not known whether file.txt was written: the editor did not answer within 0.2 s." in call.text
+    assert "It is not known whether file.txt was written: the editor did not answer within 1 s." in call.text
     if late:
         agent.reply(desk.editor.asked[-1], None)
     desk.editor.answers.clear()
@@ -638,7 +638,7 @@ def test_CAN_01_CAN_07_a_prompt_cancelled_while_the_editor_is_asked(
     request = desk.editor.serve(prompt, until=method)
     since = len(agent.messages)
     agent.notify("session/cancel", {"sessionId": desk.session})
-    assert agent.response(prompt, timeout=2)["result"] == {"stopReason": "cancelled"}
+    assert agent.response(prompt, timeout=20)["result"] == {"stopReason": "cancelled"}
     after = agent.messages[since:]
     assert [m["params"] for m in after if m.get("method") == "$/cancel_request"] == [{"requestId": request["id"]}]
     assert not [m for m in after if m.get("method", "").startswith(("fs/", "terminal/"))]
@@ -660,7 +660,7 @@ def test_BB_21_the_editor_goes_while_it_is_asked(agent: Any, home: Any, here: Pa
     prompt = desk.editor.agent.start_prompt(desk.session, "do: edit")
     desk.editor.serve(prompt, until=method)
     desk.editor.agent.close_stdin()
-    assert desk.editor.agent.wait_exit(5) == 0
+    assert desk.editor.agent.wait_exit() == 0
     assert desk.path.read_text() == "one\ntwo\n"
 
 
@@ -714,5 +714,5 @@ def test_CONT_03_a_prompt_can_be_cancelled_while_its_links_are_read(desk: Desk, 
     prompt = stage.agent.start_prompt(desk.session, [{"type": "text", "text": "do: see"}, link])
     desk.editor.serve(prompt, until=READ)
     stage.agent.notify("session/cancel", {"sessionId": desk.session})
-    assert stage.agent.response(prompt, timeout=2)["result"] == {"stopReason": "cancelled"}
+    assert stage.agent.response(prompt, timeout=20)["result"] == {"stopReason": "cancelled"}
     assert not updates_in(stage.agent.messages, "nobody")

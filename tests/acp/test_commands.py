@@ -271,8 +271,8 @@ def test_resume_shows_another_session_under_the_id_of_this_one(one: Served, tmp_
     assert text_in(updates, "user_message_chunk") == "hello from the past"
     assert "Heard." in text_in(updates)
     assert one.agent.updates(old, since) == []
-    titles = [found["title"] for found in updates if found["sessionUpdate"] == "session_info_update"]
-    assert titles[-1] == "hello from the past"
+    title = one.agent.expect_update(mine, "session_info_update", since)
+    assert title["title"] == "hello from the past"
     one.prompt(mine, "and now")
     assert one.heard() == "and now"
     assert "hello from the past" in str(one.read())

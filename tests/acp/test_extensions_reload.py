@@ -21,6 +21,7 @@ from tests.acp.served import Served, served
 from tests.agent import Message
 from tests.descendants import gone
 from tests.extensions.world import skill
+from tests.settling import PATIENCE
 
 RELOAD = "_reasonix.io/session/reloadExtensions"
 LOCAL = {"help", "permissions", "reload", "mcp", "skill", "project-trust"}
@@ -246,7 +247,7 @@ def check_processes(one: Served, active: State, before: dict[str, int]) -> dict[
     """Servers that have not changed keep their process, and the others end; returns who runs now."""
     wanted = {f"id={name}.{version}" for name, version in active.servers.items()}
     for name, pid in before.items():
-        assert name in wanted or gone(pid, 5)
+        assert name in wanted or gone(pid, PATIENCE)
     found = {line.split()[2]: pid for pid, line in children(one.agent, "plain.py").items()}
     now = {name: pid for name, pid in found.items() if name in wanted}
     assert set(now) == wanted

@@ -345,7 +345,7 @@ def test_setting_the_mode_again_while_it_works_changes_nothing(one: Served) -> N
 def kill(agent: Agent) -> None:
     agent.exit_code = None
     agent.process.signal(9)
-    assert agent.process.ended.wait(5)
+    assert agent.process.ended.wait(60)
 
 
 @pytest.mark.parametrize(("approval", "rounds"), [("auto", 1), ("ask", 0)])

@@ -19,6 +19,7 @@ from tests.acp.seen import call_in, calls, calls_in, says, turn
 from tests.acp.served import Served, served
 from tests.agent import Agent, Message, text_in
 from tests.descendants import gone, marked
+from tests.settling import PATIENCE, await_files
 
 WRITE = calls("write_file", path="a.txt", content="x")
 RUN = calls("bash", command="echo ran >> ran.txt")
@@ -63,15 +64,13 @@ class Hooked:
         return [json.loads(line) for line in self.lines()]
 
     def lines(self) -> list[str]:
-        return self.log.read_text().splitlines() if self.log.exists() else []
+        *whole, _ = self.log.read_text().split("\n") if self.log.exists() else [""]
+        return whole
 
     def wait_line(self, number: int = 1) -> str:
         """Wait for a line of LOG."""
-        deadline = time.monotonic() + 10
-        while len(self.lines()) < number:
-            assert time.monotonic() < deadline, "no hook ran"
-            time.sleep(0.01)
-        return self.lines()[number - 1]
+        lines: list[str] = await_files(self.log.parent, lambda: self.lines()[number - 1 :], "a hook to run")
+        return lines[0]
 
     def read(self) -> list[Message]:
         return self.one.read()
@@ -155,10 +154,10 @@ def test_the_first_no_counts_and_those_behind_do_not_run(tmp_path: Path) -> None
 
 
 def test_a_guard_that_is_late_refuses_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    with hooked(tmp_path, {"PreToolUse": hook(SLEEP, timeout=200)}) as it:
+    with hooked(tmp_path, {"PreToolUse": hook(SLEEP, timeout=1000)}) as it:
         updates = it.one.prompt(it.new(), "#run")
-        assert "gave no answer within 0.2 s" in call_in(updates).text
-        assert "took longer than 0.2 s and was ended" in text_in(updates)
+        assert "gave no answer within 1 s" in call_in(updates).text
+        assert "took longer than 1 s and was ended" in text_in(updates)
         assert gone(int(it.lines()[0]), 0)
         assert not [line for line in marked(it.agent._mark).values() if "sleep 300" in line]
 
@@ -301,14 +300,14 @@ def test_a_prompt_hook_that_is_late_refuses(tmp_path: Path) -> None:
 
 def test_guidance_is_a_prompt_for_hooks_as_well(tmp_path: Path) -> None:
     command = "grep -q sesame && { echo secret >&2; exit 2; }; echo noted"
-    script = {"turns": [turn("#go", [{"wait": 0.6}, WRITE], says("Done."))]}
-    with hooked(tmp_path, {"UserPromptSubmit": hook(command)}, script) as it:
+    with hooked(tmp_path, {"UserPromptSubmit": hook(command)}, approval="ask") as it:
         session = it.new()
         id = it.agent.start_prompt(session, "#go")
-        it.one.server.wait_for_request()
+        question = it.agent.expect_request("session/request_permission")
         for words in ("open sesame", "use email"):
             params = {"sessionId": session, "prompt": [{"type": "text", "text": words}]}
             it.agent.call("_reasonix.io/session/steer", params)
+        it.agent.decide(question, "once")
         assert it.agent.response(id)["result"] == {"stopReason": "end_turn"}
         assert "sesame" not in json.dumps(it.read())
         assert "use email" in it.one.heard()
@@ -361,8 +360,8 @@ def test_a_hook_at_the_end_cannot_hold_it_up(tmp_path: Path, end: str) -> None:
             it.agent.call("session/close", {"sessionId": session})
         else:
             it.agent.close()
-        assert time.monotonic() - began < 4.5
-        assert gone(int(it.wait_line()), 0.5)
+        assert time.monotonic() - began < 10  # it would sleep for minutes
+        assert gone(int(it.wait_line()), PATIENCE)
 
 
 def test_a_hook_sends_the_model_on(tmp_path: Path) -> None:
@@ -396,7 +395,7 @@ def test_a_notification_runs_beside_the_question_and_not_longer_than_the_turn(tm
     with hooked(tmp_path, hooks, approval="ask") as it:
         began = time.monotonic()
         it.one.prompt(it.new(), "#run", permission=lambda _: it.wait_line(2) and "once")
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 20
         told, pid = it.lines()
         assert json.loads(told)["notification_type"] == "permission_prompt"
         assert "Run: echo ran" in json.loads(told)["message"]
@@ -459,7 +458,7 @@ def test_a_cancel_ends_hooks_and_leaves_nothing_behind(tmp_path: Path, event: st
         began = time.monotonic()
         it.agent.notify("session/cancel", {"sessionId": session})
         assert it.agent.response(id)["result"] == {"stopReason": "cancelled"}
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 20
         assert gone(pid, 0)
         assert not [line for line in marked(it.agent._mark).values() if "sleep 300" in line]
         statuses = [call.status for call in calls_in(it.agent.updates(session))]

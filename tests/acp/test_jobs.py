@@ -13,6 +13,7 @@ from tests.acp.seen import call_in, calls, says, turn
 from tests.acp.served import Served, served
 from tests.conftest import Home, StartAgent
 from tests.descendants import gone
+from tests.settling import PATIENCE, until
 
 RUNS = "echo up; echo $$ > pid; exec sleep 300"
 STUBBORN = "trap '' TERM HUP; echo $$ > pid; sleep 300; sleep 300"
@@ -47,7 +48,7 @@ def test_a_job_goes_on_while_turns_come_and_go(one: Served) -> None:
     call = call_in(one.prompt(session, "start"))
     assert (call.status, call.now["kind"], call.text) == ("completed", "execute", "Started as job_1.")
     pid = read_pid(one.workspace)
-    assert call_in(one.prompt(session, "look")).text == "up\n[job_1 is running]"
+    until(lambda: call_in(one.prompt(session, "look")).text == "up\n[job_1 is running]", "the job's first line")
     since, prompt = len(one.agent.messages), one.agent.start_prompt(session, "wait")
     one.agent.expect_update(session, "tool_call", since)
     one.agent.notify("session/cancel", {"sessionId": session})
@@ -55,7 +56,7 @@ def test_a_job_goes_on_while_turns_come_and_go(one: Served) -> None:
     assert not gone(pid, 0)
     assert call_in(one.prompt(session, "look")).text.endswith("[job_1 is running]")
     assert call_in(one.prompt(session, "kill")).text.endswith("[job_1 has ended: ended by SIGTERM]")
-    assert gone(pid, 5)
+    assert gone(pid, PATIENCE)
 
 
 def test_the_model_hears_of_an_end(one: Served) -> None:
@@ -64,7 +65,7 @@ def test_the_model_hears_of_an_end(one: Served) -> None:
     one.prompt(session, "hi")
     assert one.heard() == "hi"
     (one.workspace / "pid").write_text("")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while "job_1" not in one.heard():
         assert time.monotonic() < deadline
         one.prompt(session, "hi")
@@ -83,7 +84,7 @@ def test_a_job_ends_with_its_session(one: Served, method: str, kind: str) -> Non
     before = time.monotonic()
     one.agent.call(method, {"sessionId": session})
     assert gone(pid, 0)
-    assert time.monotonic() - before < 4
+    assert time.monotonic() - before < 10
     one.prompt(other, "hi")
 
 
@@ -96,7 +97,7 @@ def test_a_job_ends_with_the_agent(agent: StartAgent, home: Home, workspace: Pat
     one.prompt(one.new_session(workspace), kind)
     read_pid(workspace)
     one.close_stdin()
-    assert one.wait_exit(5) == 0
+    assert one.wait_exit() == 0
 
 
 def test_starting_one_is_asked_for_like_any_command(one: Served) -> None:

@@ -54,8 +54,8 @@ def run_until(agent: StartAgent, workspace: Path, moment: int | None) -> tuple[s
         one.wait_until(there)
         if moment is not None and len(one.lines) - began >= moment:
             one.process.signal(9)
-            one.process.ended.wait(5)
-            one._reader.join(5)
+            one.process.ended.wait(60)
+            one._reader.join(60)
         if (int, prompt) in one.transcript.responses:
             answered.append(text)
             lines.append(len(one.lines) - since)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tests.acp.seen import says as replies
 from tests.acp.served import Served, served
 from tests.agent import Message, text_in, updates_in
 from tests.mcp_client.bench import over_http
+from tests.settling import appears
 
 NAMES = ("io", "web", "old")
 ELICITATION = "elicitation/create"
@@ -233,16 +233,6 @@ def test_progress_is_live_and_a_cancel_reaches_the_server(one: Served, session: 
     for left in ("started", "cancelled"):
         (folder / left).unlink()
     assert call_in(one.prompt(session, f"{name} add")).status == "completed"
-
-
-def appears(path: Path) -> None:
-    """Wait for a file that another process makes."""
-    event = threading.Event()
-    for _ in range(1000):
-        if path.exists():
-            return
-        event.wait(0.01)
-    raise AssertionError(f"there is no {path}")
 
 
 def test_what_a_server_asks_is_put_as_choices_where_there_are_no_forms(one: Served, web: str) -> None:

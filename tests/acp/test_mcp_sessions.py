@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from tests.acp.seen import says as replies
 from tests.acp.served import Served, served
 from tests.agent import Message
 from tests.repository.sources import ROOT
+from tests.settling import appears
 
 TODO = [{"content": "Do it", "status": "in_progress"}]
 SCRIPT: dict[str, Any] = {
@@ -107,9 +107,7 @@ def test_servers_keep_their_process_whatever_else_changes(one: Served) -> None:
     one.agent.call("_reasonix.io/session/reloadExtensions", {"sessionId": session})
     assert call_in(one.prompt(session, "pid")).text == pid
     id = one.agent.start_prompt(session, "silence")
-    waiting = threading.Event()
-    while not (one.workspace / "started").exists():
-        waiting.wait(0.01)
+    appears(one.workspace / "started")
     one.agent.notify("session/cancel", {"sessionId": session})
     assert one.agent.response(id)["result"] == {"stopReason": "cancelled"}
     assert call_in(one.prompt(session, "pid")).text == pid

@@ -148,7 +148,7 @@ def test_USE_02_without_a_price_there_is_no_cost(agent: Any, home: Any, workspac
 
 def test_INFO_01_INFO_02_the_title_comes_with_the_first_exchange(one: Served) -> None:
     session = one.new()
-    (first,) = [u for u in one.agent.updates(session) if u["sessionUpdate"] == "session_info_update"]
+    first = one.agent.expect_update(session, "session_info_update")
     assert set(first) == {"sessionUpdate", "updatedAt"}  # it has none yet
     long = "hi,\n\tthis is " + "a long story " * 20
     (named,) = of_kind(one.prompt(session, long), "session_info_update")

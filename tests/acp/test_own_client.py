@@ -100,7 +100,7 @@ def test_BB_23_an_edit_goes_through_the_programs_buffers(launch, workspace: Path
     buffers = Buffers(**{path: "# not saved\r\nsay('hello, you')\r\n"})
     with launch(permission=lambda _: "once", files=Files(buffers.read, buffers.write)) as client:
         turn = client.open(workspace).prompt("be polite")
-        assert turn.wait(15) == "end_turn"
+        assert turn.wait(60) == "end_turn"
         (call,) = turn.tool_calls.values()
         assert call["status"] == "completed"
     assert Path(path).read_bytes() == b"# not saved\r\nsay('good day, you')\r\n"
@@ -114,13 +114,13 @@ def test_BB_23_with_read_alone_an_unsaved_file_is_left_alone(launch, workspace: 
     with launch(permission=lambda _: "once", files=Files(buffers.read)) as client:
         session = client.open(workspace)
         turn = session.prompt("be polite")
-        assert turn.wait(15) == "end_turn"
+        assert turn.wait(60) == "end_turn"
         (call,) = turn.tool_calls.values()
         assert call["status"] == "failed"
         assert path.read_bytes() == before
         buffers.texts.clear()
         turn = session.prompt("be polite")
-        assert turn.wait(15) == "end_turn"
+        assert turn.wait(60) == "end_turn"
         assert b"good day" in path.read_bytes()
 
 
@@ -128,7 +128,7 @@ def test_TERM_09_a_command_runs_in_the_programs_terminal(launch, workspace: Path
     with launch(permission=lambda _: "once", terminals=True) as client:
         session = client.open(workspace)
         turn = session.prompt("run it")
-        assert turn.wait(15) == "end_turn"
+        assert turn.wait(60) == "end_turn"
         (call,) = turn.tool_calls.values()
         (shown,) = [item for item in call["content"] if item["type"] == "terminal"]
         terminal = client.terminal(shown["terminalId"])
@@ -155,36 +155,36 @@ def test_CAN_21_a_cancelled_command_in_the_programs_terminal_is_ended(launch, wo
                 turn.cancel()
         assert turn.stop_reason == "cancelled"
         assert terminal is not None
-        assert terminal.ended.wait(5)
+        assert terminal.ended.wait(60)
         assert terminal.exit_status == {"exitCode": None, "signal": "SIGKILL"}
 
 
 def test_without_a_callback_nothing_is_touched(launch, workspace: Path) -> None:
     with launch() as client:
         turn = client.open(workspace).prompt("be polite")
-        assert turn.wait(15) == "end_turn"
+        assert turn.wait(60) == "end_turn"
         (call,) = turn.tool_calls.values()
         assert call["status"] == "failed"
     assert "hello" in (workspace / "src" / "greeter.py").read_text()
 
 
 def test_cancel_while_the_permission_is_pending(launch, workspace: Path) -> None:
-    asked = threading.Event()
-    late = []
+    asked, withdrawn = threading.Event(), threading.Event()
 
     def decide(request: PermissionRequest) -> str:
         asked.set()
-        late.append(request.withdrawn.wait(10))
+        if request.withdrawn.wait(60):
+            withdrawn.set()
         return "once"
 
     with launch(permission=decide) as client:
         turn = client.open(workspace).prompt("be polite")
-        assert asked.wait(15)
+        assert asked.wait(60)
         turn.cancel()
-        assert turn.wait(5) == "cancelled"
+        assert turn.wait(60) == "cancelled"
         (call,) = turn.tool_calls.values()
         assert call["status"] == "failed"
-    assert late == [True]
+    assert withdrawn.wait(60)
     assert "hello" in (workspace / "src" / "greeter.py").read_text()
 
 
@@ -194,7 +194,7 @@ def test_twenty_sessions_at_once(launch, workspace: Path) -> None:
 
         def talk(session):
             turn = session.prompt("count")
-            return turn.wait(30), turn.text
+            return turn.wait(60), turn.text
 
         with ThreadPoolExecutor(20) as pool:
             told = list(pool.map(talk, sessions))
@@ -217,7 +217,7 @@ def test_controls_are_set_and_follow_what_the_agent_says(launch, workspace: Path
         assert caught.value.code == -32602
         session.set_option("tool_approval", "yolo")
         turn = session.prompt("be polite")  # nobody is asked
-        assert turn.wait(15) == "end_turn"
+        assert turn.wait(60) == "end_turn"
         session.close()
         again = client.load(session.id, workspace)
         assert again.controls.value("tool_approval") == "yolo"
@@ -228,7 +228,7 @@ def test_steer_and_reload_beside_a_prompt(launch, workspace: Path) -> None:
 
     def decide(request: PermissionRequest) -> str:
         asked.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return "once"
 
     with launch(permission=decide) as client:
@@ -238,13 +238,13 @@ def test_steer_and_reload_beside_a_prompt(launch, workspace: Path) -> None:
             session.steer("use email")
         assert caught.value.code == -32600
         turn = session.prompt("be polite")
-        assert asked.wait(10)
+        assert asked.wait(60)
         session.steer("use email")
         session.steer(["and see", {"type": "resource_link", "uri": "file:///x", "name": "x"}])
         assert session.reload() is True
         session.set_option("work_mode", "economy")
         go_on.set()
-        assert turn.wait(15) == "end_turn"
+        assert turn.wait(60) == "end_turn"
         assert session.controls.value("work_mode") == "economy"
         session.close()
         again = client.load(session.id, workspace)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.acp.seen import call_in, calls, calls_in, says, turn
 from tests.acp.served import Served, served
-from tests.agent import Message, text_in
+from tests.agent import Message, text_in, updates_in
 
 
 def entry(content: str, status: str, **more: str) -> Message:
@@ -129,7 +129,7 @@ def test_CMD_02_the_commands_follow_the_response_every_time(one: Served, verb: s
             load(one, session, verb)
     after = one.agent.messages[since:]
     answered = max(place for place, message in enumerate(after) if "result" in message)
-    kinds = [message["params"]["update"]["sessionUpdate"] for message in after[answered + 1 :]]
+    kinds = [update["sessionUpdate"] for update in updates_in(after[answered + 1 :], session)]
     assert kinds == ["session_info_update", "available_commands_update"]
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
+from tests.acp.mcp import notice as await_notice
 from tests.acp.mcp import set_option
 from tests.acp.plugging import SUBMIT, Plugged, plugged, publish, request_form
 from tests.agent import Message, text_in
 from tests.descendants import gone
+from tests.settling import PATIENCE
 
 FORMS: Message = {"elicitation": {"form": {}}}
 SURE: Message = {"title": "Go on?", "fields": [{"key": "sure", "label": "Sure?", "kind": "confirm"}]}
@@ -42,7 +45,7 @@ def test_a_session_that_is_closed_meanwhile(tmp_path: Path, what: str) -> None:
         id = busy(it, session, what)
         assert it.agent.call("session/close", {"sessionId": session}) == {}
         assert it.agent.response(id)["result"] == {"stopReason": "cancelled"}
-        assert gone(it.pids()[0], 2)
+        assert gone(it.pids()[0], 10)
 
 
 @pytest.mark.parametrize("what", BUSY)
@@ -58,7 +61,7 @@ def test_an_agent_that_ends_meanwhile(tmp_path: Path, what: str, end: str) -> No
             os.kill(it.agent.process.pid, signal.SIGTERM)
             it.agent.exit_code = None
         it.agent.wait_exit()
-        assert gone(it.pids()[0], 1)
+        assert gone(it.pids()[0], 10)
 
 
 @pytest.mark.parametrize("what", BUSY)
@@ -74,7 +77,7 @@ def test_a_reload_waits_for_what_runs(tmp_path: Path, what: str) -> None:
         it.await_told(lambda one: one.get("method") == "initialize", number=2)
         it.one.prompt(session, "#look")
         assert it.results()[-1] == "Called."
-        assert gone(it.pids()[0], 5)
+        assert gone(it.pids()[0], PATIENCE)
 
 
 def test_guidance_for_an_action_is_kept_and_shown(tmp_path: Path) -> None:
@@ -132,8 +135,7 @@ def test_a_broken_plugin_keeps_no_session_from_opening(tmp_path: Path) -> None:
         session = it.new()
         it.one.prompt(session, "#count")
         assert it.results() == ["1 calls so far"]
-        (told,) = it.notices(session)
-        assert f"{folder}/acpagent-plugin.json:3: is not valid JSON" in told
+        assert await_notice(it.agent, session, re.escape(f"{folder}/acpagent-plugin.json:3: is not valid JSON"))
         it.one.prompt(session, "hello")
         assert len(it.notices(session)) == 1
 

@@ -98,7 +98,7 @@ def test_a_client_with_forms(client: Client) -> None:
     assert schema["required"] == ["on"]
     assert "toolCallId" not in asked["params"]
     client.reply(asked, {"action": "accept", "content": {"on": True, "word": "sudo"}})
-    thread.join(10)
+    thread.join(60)
     card = client.update()
     assert "- word: sudo" in card["content"]["text"]
     assert "`/tally:setup`: Change" in card["content"]["text"]
@@ -127,7 +127,7 @@ def test_a_client_with_permission_requests_only(client: Client) -> None:
     text = client.update()["content"]["text"]
     assert "- word: rm" in text
     assert "- tools: ['bash']" in text
-    thread.join(10)
+    thread.join(60)
 
 
 @pytest.mark.parametrize("client", [{}], indirect=True)
@@ -136,16 +136,16 @@ def test_to_close_a_question_is_an_answer(client: Client) -> None:
     client.update()
     client.choose(client.read(), None)
     assert client.update()["status"] == "failed"
-    thread.join(10)
+    thread.join(60)
     assert client.said == ["Fill in the form."]
 
 
 @pytest.mark.parametrize("client", [{"_meta": SUPPORTED, "elicitation": {"form": {}}}], indirect=True)
 def test_a_client_that_shows_surfaces(client: Client) -> None:
-    client.act("curl").join(10)
+    client.act("curl").join(60)
     card = client.update()["_meta"]["reasonix.io"]["extensionSurface"]
     assert (card["kind"], card["sessionId"], card["generation"]) == ("card", "s1", 1)
-    client.act().join(10)
+    client.act().join(60)
     form = client.update()["_meta"]["reasonix.io"]["extensionSurface"]
     assert (form["kind"], form["surfaceId"], form["formInstanceId"]) == ("form", "rules", "form-1-1")
     client.plugins.submit(form["formInstanceId"], {"on": False})

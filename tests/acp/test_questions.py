@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from tests.acp.seen import Call, call_in, calls, calls_in, says, text_of, turn
 from tests.acp.served import Served, served
 from tests.agent import Agent, Message, text_in, updates_in
 from tests.conftest import Home, StartAgent
+from tests.settling import PATIENCE, await_files
 
 FORMS: Message = {"elicitation": {"form": {}}}
 ELICIT, PERMISSION = "elicitation/create", "session/request_permission"
@@ -466,10 +466,12 @@ def test_question_and_answer_are_shown_again(agent: StartAgent, home: Home, work
 
 def wait_until_stored(home: Home, session: str) -> None:
     """Until the call is on the disk, which nothing on the wire tells."""
-    store, deadline = Store(locate.store_file(str(home.path))), time.monotonic() + 10
-    while not any(isinstance(entry, CallMade) for entry in entries.read(store, session)):
-        assert time.monotonic() < deadline, "the call was not stored"
-        time.sleep(0.01)
+    store = Store(locate.store_file(str(home.path)))
+
+    def stored() -> bool:
+        return any(isinstance(entry, CallMade) for entry in entries.read(store, session))
+
+    await_files(home.path, stored, "the call to be stored")
 
 
 @pytest.mark.parametrize(
@@ -488,7 +490,7 @@ def test_killed_while_a_question_is_open(
     first.expect_request(method)
     wait_until_stored(home, session)
     first.process.signal(9)
-    first.process.ended.wait(5)
+    assert first.process.ended.wait(PATIENCE)
     second = agent()
     second.initialize(capabilities)
     (call,) = load(second, session, workspace)

@@ -37,7 +37,7 @@ CANARY = "canary-4711"
 def starts(home: Home, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, bytes, str]:
     """Run the agent with a greeting on its stdin: exit code, stdout, stderr."""
     done = subprocess.run(
-        [*ACPAGENT, *arguments], input=GREETING, capture_output=True, timeout=10, env={**home.env, **(env or {})}
+        [*ACPAGENT, *arguments], input=GREETING, capture_output=True, timeout=60, env={**home.env, **(env or {})}
     )
     return done.returncode, done.stdout, done.stderr.decode()
 
@@ -228,14 +228,14 @@ def test_TRN_14_a_signal_while_it_warms_up(agent: StartAgent, home: Home, number
     one = agent()
     one.initialize()
     one.process.signal(number)
-    assert one.wait_exit(5) == 0
+    assert one.wait_exit() == 0
     assert one.stderr() == ""
 
 
 @pytest.mark.parametrize("sent", [b"", b"\n", GREETING, GREETING.rstrip(), b'{"jsonrpc'])
 def test_TRN_12_the_input_ends_at_once(home: Home, sent: bytes) -> None:
     home.use_script(SCRIPT)
-    done = subprocess.run(ACPAGENT, input=sent, capture_output=True, timeout=5, env=home.env)
+    done = subprocess.run(ACPAGENT, input=sent, capture_output=True, timeout=20, env=home.env)
     assert (done.returncode, done.stderr) == (0, b"")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == ([] if not sent.strip() else [None if sent[-1:] == b"c" else 1])

@@ -309,7 +309,7 @@ class OneAnswer:
         if end is None:
             return Raw([_delta({"content": "Hello."}, "stop")])
         self.asked.set()
-        assert self.go_on.wait(10)
+        assert self.go_on.wait(60)
         if isinstance(end, int):
             return Raw([b'{"error": {"message": "no"}}'], end, {"Content-Type": "application/json"})
         return Raw([_delta({"content": "Well. "}), end])
@@ -323,7 +323,7 @@ def test_what_came_too_late_is_shown_and_kept(agent: StartAgent, serve: Any, wor
     one = agent()
     session = one.new_session(workspace)
     prompt = one.start_prompt(session, "greet")
-    assert model.asked.wait(10)
+    assert model.asked.wait(60)
     image = {"type": "image", "data": PNG, "mimeType": "image/png"}
     for content in (["use email"], ["see", image]):
         assert one.response(steer(one, session, *content))["result"] == {}
@@ -358,6 +358,7 @@ class Guidance:
         self.moment = chance.randint(1, calls), chance.randint(0, 4)
         self.waits, self.cancels = chance.random() < 0.5, chance.random() < 0.2
         self.id = self.sent_during = 0
+        self.sent = threading.Event()
 
 
 class Guide:
@@ -376,7 +377,7 @@ class Guide:
             self._now, self._first_call = now, self.model.call
             answer = self.agent.prompt(self.session, now.prompt)[1]
             assert answer["result"]["stopReason"] in ("end_turn", "cancelled" if now.cancels else "end_turn")
-            assert now.id
+            assert now.sent.wait(60)  # the last moment comes when all was answered
 
     def _pass(self, call: int, number: int) -> None:
         if (call - self._first_call, number) == self._now.moment and not self._now.id:
@@ -388,6 +389,7 @@ class Guide:
         cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": self.session}}
         now.id, now.sent_during = request["id"], self.model.call
         self.agent.send(request, *([cancel] if now.cancels else []))
+        now.sent.set()
         if now.waits:
             self.agent.response(now.id)
 
@@ -417,7 +419,8 @@ def test_fifty_at_random_moments_of_fifty_turns(agent: StartAgent, serve: Any, w
         elif counts[0]:
             assert counts == (1, 1, 0, 0), now.words
             first = next(number for number, texts in enumerate(read, 1) if now.words in texts)
-            assert first == now.sent_during + 1 or not now.waits, now.words
+            late = now.moment[1] == guide.model.count + 1  # then the next call may be on its way already
+            assert first in range(now.sent_during + 1, now.sent_during + 2 + late) or not now.waits, now.words
             fates.add("read")
         else:
             assert counts == (0, 0, 1, 1), now.words

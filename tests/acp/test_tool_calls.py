@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.agent import Agent, Message, text_in, updates_in
 from tests.conftest import Home, StartAgent
 from tests.model_server import Raw, Request
 
-SLOW = "for i in 1 2 3 4; do echo line $i; sleep 0.25; done"
+SLOW = "for i in 1 2 3 4; do echo line $i; cat go; done"  # a line, and another when somebody opens the pipe `go`
 BUSY = "i=0; while [ $i -lt 300 ]; do echo line $i; i=$((i+1)); sleep 0.002; done"
 HARD = {"pattern": "^(a+)+b", "path": "hard.txt"}  # takes its time on a line that has no b
 RAW = "not { json"
@@ -179,7 +180,20 @@ def test_meta_preview_is_cut_at_500_letters(one: Served) -> None:
 
 
 def test_TOOL_07_live_output_of_a_slow_command(one: Served) -> None:
-    call = the_call(one, "slow command")
+    go = one.workspace / "go"
+    os.mkfifo(go)
+    session = one.new()
+
+    def expect_line(number: int) -> None:
+        end = f"line {number}\n"
+        one.agent.expect(lambda message: any(text_of(it).endswith(end) for it in updates_in([message], session)), end)
+
+    prompt = one.agent.start_prompt(session, "slow command")
+    for number in range(1, 5):
+        expect_line(number)
+        go.write_text("")
+    assert one.agent.response(prompt)["result"] == {"stopReason": "end_turn"}
+    call = call_in(one.agent.updates(session))
     live = [text_of(update) for update in call.later[1:-1]]
     assert call.later[0]["status"] == "in_progress"
     assert len(live) >= 3
