@@ -66,12 +66,12 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
-    def wait_for(self, text: str, seconds: float = 20.0) -> None:
+    def wait_for(self, text: str, seconds: float = 60.0) -> None:
         """Read until `text` has been seen since the last time; what came before it is not looked at again."""
         self._read_until(lambda: text in self.seen, f"{text!r} was not seen", seconds)
         self.seen = self.seen.partition(text)[2]
 
-    def end(self, seconds: float = 20.0) -> tuple[int, str]:
+    def end(self, seconds: float = 60.0) -> tuple[int, str]:
         """Read to the end; the exit code, and what was seen since the last `wait_for`."""
         self._read_until(lambda: False, "no end", seconds)
         return self.process.wait(seconds), self.seen

@@ -100,7 +100,7 @@ def test_interrupted(env: dict[str, str], tmp_path: Path) -> None:
     with Terminal(["demo"], env, tmp_path) as terminal:
         terminal.wait_for("look")
         terminal.type(CTRL_C)
-        code, shown = terminal.end(5)
+        code, shown = terminal.end()
     assert code == 130
     assert "Traceback" not in shown
     assert not list(Path(env["TMPDIR"]).iterdir())

@@ -446,7 +446,7 @@ def test_an_interrupt(well: Home) -> None:
         with Terminal(["doctor"], well.env, well.path) as terminal:
             terminal.wait_for("key mine")
             terminal.type("\x03")
-            code, shown = terminal.end(5)
+            code, shown = terminal.end()
     assert code == 130
     assert "Traceback" not in shown
 

@@ -113,6 +113,6 @@ def test_an_interrupt(home: Home, workspace: Path) -> None:
     assert process.stdout
     assert any("Ready." in line for line in process.stdout)
     os.kill(process.pid, signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert lines(out)[-1]["stopReason"] == "cancelled"

@@ -202,7 +202,7 @@ class TestPast:
         one.expect_request("session/request_permission")
         assert "stopped before" not in call(["sessions", "show", session], home.env, tmp_path).stdout
         one.process.signal(signal.SIGKILL)
-        assert one.process.ended.wait(5)
+        assert one.process.ended.wait(60)
         assert "stopped before" in call(["sessions", "show", session], home.env, tmp_path).stdout
 
     def test_nothing_stored(self, home: Home, tmp_path: Path) -> None:
