@@ -33,14 +33,14 @@ def launch() -> Iterator[Launch]:
 
     def start(name: str, *arguments: str, **options: Any) -> Client:
         env = {**os.environ, **mark, **options.pop("env", {})}
-        client = Client.launch(toy(name, *arguments), env=env, **{"timeout": 10} | options)
+        client = Client.launch(toy(name, *arguments), env=env, **{"timeout": 60} | options)
         clients.append(client)
         return client
 
     yield start
     for client in clients:
         client.close()
-    assert not survivors(mark, 2.0)
+    assert not survivors(mark, 20.0)
     for thread in set(threading.enumerate()) - before:
-        thread.join(2.0)
+        thread.join(20.0)
         assert not thread.is_alive(), thread

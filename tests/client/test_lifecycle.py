@@ -16,6 +16,7 @@ from acpagent.client.faults import AgentEnded, AgentFault
 from acpagent.wire.outgoing import check_message
 from acpagent.wire.schema import bundle
 from tests.client.conftest import toy
+from tests.settling import descriptors, left_of, until
 
 
 def test_launch_introduces_and_close_ends(launch):
@@ -52,10 +53,10 @@ def test_any_method_can_be_called(launch):
 
 
 def test_a_command_that_is_not_there():
-    threads = threading.active_count()
+    threads = set(threading.enumerate())
     with pytest.raises(FileNotFoundError):
         Client.launch(["/no/such/agent"])
-    assert threading.active_count() == threads
+    assert not left_of(threads)
 
 
 def test_a_command_that_is_no_agent():
@@ -70,7 +71,7 @@ def test_an_agent_that_does_not_answer_initialize(launch):
     started = time.monotonic()
     with pytest.raises(TimeoutError, match="initialize"):
         launch("silent", timeout=0.3)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 9
 
 
 def test_an_agent_that_speaks_another_version():
@@ -100,23 +101,23 @@ def test_death_in_the_middle_of_a_turn(launch):
 def test_death_is_noticed_though_a_child_holds_stdout_open(launch):
     client = launch("dies")
     with pytest.raises(AgentEnded, match="exit code 3"):
-        client.open("/tmp").prompt("drop").wait(10)
+        client.open("/tmp").prompt("drop").wait(60)
 
 
 def test_an_agent_that_closes_its_stdout(launch):
     client = launch("dies")
     with pytest.raises(AgentEnded, match="closed the connection") as caught:
-        client.open("/tmp").prompt("close").wait(10)
+        client.open("/tmp").prompt("close").wait(60)
     assert caught.value.exit_code is None
 
 
 def test_an_agent_killed_by_a_signal(launch):
     client = launch("echo")
     turn = client.open("/tmp").prompt("wait")
-    assert turn.next_update(5).text == "waiting"
+    assert turn.next_update(60).text == "waiting"
     os.kill(client.pid, 9)
     with pytest.raises(AgentEnded, match="signal 9"):
-        turn.wait(5)
+        turn.wait(60)
     assert client.exit_code == -9
 
 
@@ -147,7 +148,7 @@ def test_close_ends_a_stubborn_agent_and_its_group(launch):
     started = time.monotonic()
     client.close(0.1)
     assert client.exit_code == -9
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 9
 
 
 def test_timeouts_are_told_to_the_agent(launch):
@@ -186,7 +187,7 @@ def test_rubbish_between_the_lines_does_no_harm(launch):
     session = client.open("/tmp")
     for round in ("one two", "three"):
         turn = session.prompt(round)
-        assert turn.wait(10) == "end_turn"
+        assert turn.wait(60) == "end_turn"
         assert turn.text == round.replace(" ", "")
 
 
@@ -243,14 +244,12 @@ def test_the_client_is_light():
 
 
 def test_nothing_is_left_open():
-    def descriptors() -> int:
-        return len(os.listdir("/dev/fd"))
-
     Client.launch(toy("echo")).close()
-    before = descriptors(), threading.active_count()
+    handles, threads = descriptors(), set(threading.enumerate())
     for name in ("echo", "dies"):
         with Client.launch(toy(name)) as client:
             turn = client.open("/tmp").prompt("go")
             with pytest.raises(AgentEnded) if name == "dies" else open(os.devnull):
                 turn.wait()
-    assert (descriptors(), threading.active_count()) == before
+    assert not left_of(threads)
+    until(lambda: descriptors() <= handles, "closed pipes")

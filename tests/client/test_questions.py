@@ -17,7 +17,7 @@ CANCEL, DECLINE = {"action": "cancel"}, {"action": "decline"}
 def asked(client, **wish):
     """How the form was answered, as the agent saw it."""
     turn = client.open("/tmp").prompt(json.dumps({"form": FORM} | wish))
-    assert turn.wait(10) == "end_turn"
+    assert turn.wait(60) == "end_turn"
     return json.loads(turn.text)
 
 
@@ -133,7 +133,7 @@ def test_without_a_callback_there_is_no_such_method(launch):
 def test_what_cannot_be_asked_is_refused(launch, params, code):
     client = launch("asks", question=lambda _: {})
     turn = client.open("/tmp").prompt(json.dumps({"method": "elicitation/create", "params": params}))
-    assert turn.wait(10) == "end_turn"
+    assert turn.wait(60) == "end_turn"
     assert json.loads(turn.text)["code"] == code
 
 
@@ -142,7 +142,7 @@ def test_a_question_of_no_session_is_answered(launch):
     client = launch("asks", question=lambda request: sessions.append(request.session))
     params = {"mode": "form", "requestId": 1, "message": "", "requestedSchema": FORM}
     turn = client.open("/tmp").prompt(json.dumps({"method": "elicitation/create", "params": params}))
-    assert turn.wait(10) == "end_turn"
+    assert turn.wait(60) == "end_turn"
     assert json.loads(turn.text) == DECLINE
     assert sessions == [None]
 
@@ -156,12 +156,12 @@ def test_ELI_10_a_form_taken_back_is_closed(launch):
     withdrawn = threading.Event()
 
     def question(request):
-        if request.withdrawn.wait(10):
+        if request.withdrawn.wait(60):
             withdrawn.set()
         return {"pick": "a"}
 
     assert asked(launch("asks", question=question), withdraw=True) == CANCEL
-    assert withdrawn.wait(10)
+    assert withdrawn.wait(60)
 
 
 def test_cancelling_the_turn_closes_its_form(launch):
@@ -169,13 +169,13 @@ def test_cancelling_the_turn_closes_its_form(launch):
 
     def question(request):
         thinking.set()
-        assert request.withdrawn.wait(10)
+        assert request.withdrawn.wait(60)
         return {"pick": "a"}  # too late, and dropped
 
     turn = launch("asks", question=question).open("/tmp").prompt(json.dumps({"form": FORM}))
-    assert thinking.wait(10)
+    assert thinking.wait(60)
     turn.cancel()
-    assert turn.wait(10) == "end_turn"
+    assert turn.wait(60) == "end_turn"
     assert turn.text == "cancel " + json.dumps(CANCEL)  # first the cancel, then the answer
 
 
@@ -184,5 +184,5 @@ def test_a_form_that_crosses_the_cancel_is_closed(launch):
     with session.changed:  # so that the form cannot come in between
         turn = session.prompt(json.dumps({"form": FORM}))
         turn.cancel()
-    assert turn.wait(10) == "end_turn"
+    assert turn.wait(60) == "end_turn"
     assert turn.text.replace("cancel ", "") == json.dumps(CANCEL)

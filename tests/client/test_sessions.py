@@ -33,7 +33,7 @@ def test_load_hears_the_past_and_only_that(launch):
         ("assistant", "hello"),
     ]
     assert [update.kind for update in session.idle] == ["available_commands_update"]
-    assert session.prompt("on").wait(5) == "end_turn"
+    assert session.prompt("on").wait(60) == "end_turn"
 
 
 def test_load_of_a_live_session_is_that_session(launch):
@@ -55,7 +55,7 @@ def test_resume_hears_nothing(launch):
     session = client.resume("old", "/tmp")
     assert session.replayed == []
     assert session.details == {}
-    assert session.prompt("on").wait(5) == "end_turn"
+    assert session.prompt("on").wait(60) == "end_turn"
 
 
 def test_sessions_come_page_by_page(launch):
@@ -107,11 +107,11 @@ def test_idle_updates_go_to_the_listener(launch):
         raise ValueError("a listener that fails")
 
     session.on_update = listen
-    session.prompt("go").wait(5)
+    session.prompt("go").wait(60)
     client.call("session/list", {})
     assert heard == ["agent_message_chunk", "session_info_update"]
     session.on_update = None
-    assert session.prompt("still here").wait(5) == "end_turn"
+    assert session.prompt("still here").wait(60) == "end_turn"
 
 
 def test_idle_updates_are_bounded(launch):

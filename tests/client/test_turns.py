@@ -31,7 +31,7 @@ def test_iterating_gives_every_update_and_ends_with_the_answer(launch):
 
 def test_waiting_needs_no_iterating(launch):
     turn = launch("echo").open("/tmp").prompt(["one ", {"type": "text", "text": "two"}])
-    assert turn.wait(5) == "end_turn"
+    assert turn.wait(60) == "end_turn"
     assert turn.text == "onetwo"
     assert [update.text for update in turn] == ["one", "two"]
 
@@ -67,15 +67,15 @@ def test_cancelling_again_or_too_late_is_not_sent(launch):
     turn.cancel()
     turn.cancel()
     session.cancel()
-    assert turn.wait(5) == "cancelled"
+    assert turn.wait(60) == "cancelled"
     later = session.prompt("wait")
-    assert later.next_update(5).text == "waiting"
+    assert later.next_update(60).text == "waiting"
     turn.cancel()
     client.call("session/list", {})  # by now the agent would have read it
     assert not later.done
     session.cancel()
-    assert later.wait(5) == "cancelled"
-    assert session.prompt("on we go").wait(5) == "end_turn"
+    assert later.wait(60) == "cancelled"
+    assert session.prompt("on we go").wait(60) == "end_turn"
 
 
 def test_cancel_hits_its_session_alone(launch):
@@ -83,10 +83,10 @@ def test_cancel_hits_its_session_alone(launch):
     one, two = client.open("/tmp"), client.open("/tmp")
     turns = one.prompt("wait"), two.prompt("wait")
     turns[0].cancel()
-    assert turns[0].wait(5) == "cancelled"
+    assert turns[0].wait(60) == "cancelled"
     assert not turns[1].done
     two.close()
-    assert turns[1].wait(5) == "cancelled"
+    assert turns[1].wait(60) == "cancelled"
 
 
 def test_an_error_is_raised_after_the_updates(launch):
@@ -104,27 +104,27 @@ def test_an_error_is_raised_after_the_updates(launch):
 
 def test_the_time_of_a_prompt(launch):
     session = launch("echo").open("/tmp")
-    turn = session.prompt("wait", timeout=0.2)
-    assert turn.next_update().text == "waiting"
     started = time.monotonic()
+    turn = session.prompt("wait", timeout=1.5)
+    assert turn.next_update().text == "waiting"
     for waiting in (turn.next_update, turn.wait, lambda: turn.wait(60)):
         with pytest.raises(TimeoutError):
             waiting()
-    assert 0.1 < time.monotonic() - started < 3
+    assert 1.4 < time.monotonic() - started < 10
     assert not turn.done
     turn.cancel()
     with session.changed:
-        assert session.changed.wait_for(lambda: turn.done, 5)
+        assert session.changed.wait_for(lambda: turn.done, 60)
     assert turn.wait() == "cancelled"  # no waiting, no timeout
 
 
 def test_the_time_of_one_wait(launch):
     turn = launch("echo").open("/tmp").prompt("wait")
-    assert turn.next_update(5).text == "waiting"
+    assert turn.next_update(60).text == "waiting"
     with pytest.raises(TimeoutError):
         turn.next_update(0.05)
     turn.cancel()
-    assert turn.next_update(5) is None
+    assert turn.next_update(60) is None
 
 
 def test_what_follows_the_answer_is_no_part_of_the_turn(launch):
@@ -160,7 +160,7 @@ def test_twenty_prompts_in_parallel_sessions(launch):
 
     def talk(session):
         turn = session.prompt("meet 20")
-        return session.id, turn.wait(20), "".join(update.text for update in turn)
+        return session.id, turn.wait(60), "".join(update.text for update in turn)
 
     with ThreadPoolExecutor(20) as pool:
         told = list(pool.map(talk, sessions))
@@ -174,7 +174,7 @@ def test_a_prompt_that_cannot_be_sent_leaves_the_session_usable(launch):
     with pytest.raises(ValueError, match="JSON"):
         session.prompt([{"type": "text", "text": float("nan")}])
     turn = session.prompt("fine")
-    assert turn.wait(5) == "end_turn"
+    assert turn.wait(60) == "end_turn"
     assert turn.text == "fine"
 
 

@@ -217,5 +217,5 @@ def test_two_paths_can_be_held_in_any_order(tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert count == list(range(100))

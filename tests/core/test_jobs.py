@@ -47,7 +47,7 @@ def printed(job, text):
     """What a job printed, once that has `text` in it."""
     probe = Probe(text)
     with job.followed_by(probe):
-        assert probe.seen.wait(20), probe.data
+        assert probe.seen.wait(60), probe.data
     return job.take(1000).text
 
 
@@ -167,7 +167,7 @@ def test_closing_ends_all_and_lets_none_begin(jobs, turn):
     threading.Thread(target=keep_starting).start()
     before = time.monotonic()
     assert jobs.close(before + 10)
-    assert time.monotonic() - before < 4
-    assert refused.wait(20)
+    assert time.monotonic() - before < 9
+    assert refused.wait(60)
     assert jobs.close(time.monotonic() + 10)
     assert not any(job.running for job in jobs.all())

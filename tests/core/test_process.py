@@ -13,6 +13,7 @@ from acpagent.core import process
 from acpagent.core.live import LiveOutput
 from acpagent.core.process import Group, Result
 from acpagent.core.scope import Cancelled, Scope, run_closers
+from tests.settling import descriptors, left_of, until
 
 REPEATS = int(os.environ.get("ACPAGENT_TEST_REPEATS", "3"))
 repeated = pytest.mark.parametrize("turn", range(REPEATS))
@@ -32,7 +33,7 @@ class Probe(LiveOutput):
 
     def wait_for(self, text: str) -> str:
         with self.changed:
-            assert self.changed.wait_for(lambda: text in self.snapshot(), 10)
+            assert self.changed.wait_for(lambda: text in self.snapshot(), 60)
         return self.snapshot()
 
 
@@ -100,7 +101,7 @@ class Background:
         run_closers(self.scope.cancel())
 
     def join(self) -> Result | type[Cancelled] | None:
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         return self.outcome
 
@@ -131,11 +132,11 @@ def test_stdin_may_be_a_file(tmp_path):
 
 
 def test_what_cannot_start_raises_and_leaves_nothing(tmp_path):
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for argv, cwd in ((["/no/such/program"], "/"), (["true"], str(tmp_path / "gone"))):
         with pytest.raises(FileNotFoundError):
             process.run(argv, cwd=cwd, env={}, output=LiveOutput(), scope=Scope())
-    assert threading.active_count() == before
+    assert not left_of(before)
     assert not process._running
 
 
@@ -146,12 +147,13 @@ def test_a_cancel_kills_what_ignores_sigterm(turn):
     start = time.monotonic()
     work.cancel()
     assert work.join() is Cancelled
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 10
     assert alive(group) == []
 
 
 @repeated
-def test_a_cancel_lets_a_command_tidy_up(turn):
+def test_a_cancel_lets_a_command_tidy_up(turn, monkeypatch):
+    monkeypatch.setattr(process, "GRACE_SECONDS", 10.0)
     work = Background("trap 'echo tidy; exit 0' TERM; echo $$; while :; do sleep 0.01; done")
     work.group()
     work.cancel()
@@ -179,7 +181,7 @@ def test_a_cancelled_scope_starts_nothing(tmp_path):
 
 @repeated
 def test_a_timeout_kills_the_group_and_says_so(turn):
-    result, text = run(PRINTS_ITS_ID + "sleep 60 & sleep 60", timeout=0.1)
+    result, text = run(PRINTS_ITS_ID + "sleep 60 & sleep 60", timeout=1)
     assert result.timed_out
     assert result.signal == "SIGTERM"
     assert alive(int(text.split()[0])) == []
@@ -207,7 +209,7 @@ def test_a_child_that_left_the_group_does_not_hold_us_up(tmp_path):
     code = f"import os, time; os.setsid(); print(os.getpid(), file=open('{mark}', 'w'), flush=True)"
     code += "; time.sleep(60)"
     result, _ = run(f'"{sys.executable}" -c "{code}" & until [ -s {mark} ]; do :; done')
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert result.exit_code == 0
     os.kill(int(mark.read_text()), signal.SIGKILL)
 
@@ -238,7 +240,8 @@ def test_all_output_before_the_exit_arrives(turn):
 
 
 @repeated
-def test_output_that_a_side_process_still_writes_arrives(turn):
+def test_output_that_a_side_process_still_writes_arrives(turn, monkeypatch):
+    monkeypatch.setattr(process, "SETTLE_SECONDS", 10.0)
     _, text = run("(echo late) & exit 0")
     assert text == "late\n"
 
@@ -264,7 +267,7 @@ def test_sweep_does_not_miss_what_is_being_started(turn, monkeypatch):
 
     monkeypatch.setattr(process, "_running", Running())
     work = Background("trap '' TERM; echo $$; sleep 60 & wait")
-    assert registered.wait(10)
+    assert registered.wait(60)
     assert process.sweep() == 1
     assert work.join() is Cancelled
     text = work.live.snapshot()
@@ -275,7 +278,7 @@ def test_sweep_does_not_miss_what_is_being_started(turn, monkeypatch):
 def test_a_late_stop_or_signal_hits_nobody(turn):
     group = Group(LiveOutput())
     group.start(["true"], "/", dict(os.environ))
-    assert group.wait(10)
+    assert group.wait(60)
     assert group.finish().exit_code == 0
     group.stop()
     group.send(signal.SIGKILL)
@@ -284,10 +287,11 @@ def test_a_late_stop_or_signal_hits_nobody(turn):
 
 def test_descriptors_and_threads_do_not_pile_up():
     run("true")
-    before = (len(os.listdir("/dev/fd")), threading.active_count())
+    handles, threads = descriptors(), set(threading.enumerate())
     for _ in range(20):
         run("true")
-    assert (len(os.listdir("/dev/fd")), threading.active_count()) == before
+    assert not left_of(threads)
+    until(lambda: descriptors() <= handles, "closed pipes")
 
 
 def test_stdout_can_go_elsewhere_whole_and_to_its_end() -> None:
@@ -311,7 +315,7 @@ def test_a_child_that_left_the_group_does_not_keep_stdout_open() -> None:
     said = LiveOutput()
     began = time.monotonic()
     process.run(
-        ["/bin/sh", "-c", f"{sys.executable} -c 'import os, time; os.setsid(); time.sleep(3)' & echo here"],
+        ["/bin/sh", "-c", f"{sys.executable} -c 'import os, time; os.setsid(); time.sleep(12)' & echo here"],
         cwd="/",
         env=dict(os.environ),
         output=LiveOutput(),
@@ -319,4 +323,4 @@ def test_a_child_that_left_the_group_does_not_keep_stdout_open() -> None:
         stdout=said,
     )
     assert said.excerpt(100).text == "here\n"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10

@@ -33,7 +33,7 @@ from acpagent.providers.retry import Policy
 KEY = "sk-Zq7~kept/out+of=sight"
 QUICK = Policy(base=0.01)
 ONCE = Policy(tries=1)
-PATIENT = Timeouts(5, 5)
+PATIENT = Timeouts(5, 60)
 TOOL = ToolSpec("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 
 
@@ -146,14 +146,14 @@ class Running:
         self._thread = threading.Thread(target=_collect, args=arguments)
         self._thread.start()
 
-    def wait_for_batch(self, number: int = 1, seconds: float = 10) -> None:
+    def wait_for_batch(self, number: int = 1, seconds: float = 60) -> None:
         with self._came:
             assert self._came.wait_for(lambda: len(self.outcome.batches) >= number, seconds)
 
     def cancel(self) -> None:
         run_closers(self.scope.cancel())
 
-    def end(self, timeout: float = 10) -> Outcome:
+    def end(self, timeout: float = 30) -> Outcome:
         self._thread.join(timeout)
         assert not self._thread.is_alive(), "the call did not end"
         return self.outcome

@@ -216,11 +216,11 @@ def test_a_refused_key_inside_the_answer() -> None:
 @pytest.mark.parametrize("shown", [False, True])
 def test_silence_is_bounded_and_not_tried_again(shown: bool) -> None:
     with ModelServer(turn(*([{"text": "half a"}] if shown else []), "stall")) as server:
-        outcome = call(over_http(server.base_url, timeouts=Timeouts(5, 0.1)))
+        outcome = call(over_http(server.base_url, timeouts=Timeouts(5, 1)))
         assert len(server.requests) == 1
     assert outcome.fault is not None
     assert outcome.fault.kind == ("broken" if shown else "unavailable")
-    assert "silent for 0.1 s" in outcome.fault.message
+    assert "silent for 1 s" in outcome.fault.message
 
 
 def test_nobody_listens() -> None:
@@ -288,7 +288,7 @@ def test_what_goes_wrong_after_the_end_harms_nobody(after: bytes) -> None:
 def test_a_server_that_never_ends_its_answer_is_not_waited_for() -> None:
     with ModelServer(lambda request: in_this_api(Raw([CHUNK, STOP, DONE, Stall()]))) as server:
         running = Running(over_http(server.base_url))
-        assert running.end(2).reason == "stop"
+        assert running.end(20).reason == "stop"
         server.wait_for_hangup()
 
 
@@ -323,7 +323,7 @@ def test_an_answer_that_is_none(answer: Raw, kind: str, words: str) -> None:
 def test_the_request_after_a_fault_works() -> None:
     answers = iter([Raw([CHUNK, Drop("reset")]), Raw([CHUNK, STOP, DONE])])
     with ModelServer(lambda request: in_this_api(next(answers))) as server:
-        provider = over_http(server.base_url)
+        provider = over_http(server.base_url, policy=ONCE)
         assert call(provider).reason is None
         assert call(provider).reason == "stop"
 

@@ -127,7 +127,7 @@ def test_a_crash_is_got_over() -> None:
     call(provider)
     before = process()
     os.kill(before.pid, signal.SIGKILL)
-    before.wait(10)
+    before.wait(60)
     outcome = call(provider)
     assert outcome.fault is None
     assert process().pid != before.pid

@@ -12,7 +12,7 @@ from tests.model_server import ModelServer
 
 
 def post(port: int, body: Any) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("POST", "/v1/chat/completions", json.dumps(body))
     response = connection.getresponse()
     data = response.read()
@@ -62,7 +62,7 @@ def test_an_error_with_a_time_to_wait() -> None:
 
 def test_closing_ends_what_is_being_answered() -> None:
     with ModelServer({"turns": [{"replies": [["stall"]]}]}) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         connection.request("POST", "/v1/chat/completions", json.dumps(BODY))
         assert server.wait_for_request().body == BODY
     connection.close()
@@ -78,4 +78,4 @@ def test_as_a_program(tmp_path: Path) -> None:
         port = int(process.stdout.readline())
         assert b"from a file" in post(port, BODY)[1]
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(20) == 0

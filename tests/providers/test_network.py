@@ -192,7 +192,7 @@ class Tunnel:
     def close(self) -> None:
         self._shut(self._listener, *self._sockets)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
         for one in (self._listener, *self._sockets):
             one.close()
 

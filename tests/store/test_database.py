@@ -240,16 +240,18 @@ def test_what_a_reader_raises_passes_through(store: Store) -> None:
 def test_reading_while_writing(store: Store) -> None:
     """Whoever reads sees whole transactions, never fewer than before."""
     store.apply(save("first"))
-    end = threading.Event()
+    begun, end = threading.Event(), threading.Event()
 
     def write() -> None:
         number = 0
         while not end.is_set():
             store.apply(together(save(f"a{number}"), save(f"b{number}")))
+            begun.set()
             number += 1
 
     writer = threading.Thread(target=write)
     writer.start()
+    assert begun.wait(WAIT)
     last = 0
     for _ in range(300):
         with store.reader() as connection:

@@ -200,11 +200,11 @@ def test_a_slow_server_is_waited_for_so_long(desk, monkeypatch, secure, request)
         server.pages["/"] = slow(head)
         started = time.monotonic()
         assert "it took more than 0.5 s" in desk.refusal("web_fetch", url=server.url)
-        assert time.monotonic() - started < 5
-    monkeypatch.setattr(fetch, "SECONDS", 2.0)
+        assert time.monotonic() - started < 20
+    monkeypatch.setattr(fetch, "SECONDS", 3.0)
     server.pages["/"] = slow(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nbegun")
     result = get(desk, server.url)
-    assert "[the rest did not come: it took more than 2 s]" in result.text
+    assert "[the rest did not come: it took more than 3 s]" in result.text
     assert body(result) == "begun"
     server.close()
 
@@ -234,12 +234,12 @@ def test_a_cancel_ends_it_at_once(desk, web, where):
     web.pages["/"] = stall
     if where == "connect":
         reached.set()
-    threading.Thread(target=lambda: reached.wait(10) and run_closers(scope.cancel())).start()
+    threading.Thread(target=lambda: reached.wait(60) and run_closers(scope.cancel())).start()
     ctx = desk.context(scope)
     started = time.monotonic()
     with pytest.raises(Cancelled):
         desk.apply("web_fetch", desk.prepare("web_fetch", ctx, url=web.url), ctx)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(
@@ -492,7 +492,7 @@ def test_a_tunnel_through_the_proxy(bench, web, tls, certificate, monkeypatch):
             back = threading.Thread(target=pump, args=(onward, connection))
             back.start()
             pump(connection, onward)
-            back.join(10)
+            back.join(60)
 
     web.pages["secure.example:443"] = connect
     assert body(get(bench, "https://secure.example/in")) == "through"
@@ -515,7 +515,7 @@ def test_what_cannot_be_read_in_time(desk, web, monkeypatch):
     started = time.monotonic()
     with contextlib.suppress(ToolRefusal):  # some versions of the parser are quick
         assert body(get(desk, web.url)).startswith("words")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
 
 def test_a_text_that_is_json_stays_as_it_is(desk, web):

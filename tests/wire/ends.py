@@ -26,7 +26,7 @@ class End(Protocol):
     def send(self, data: bytes) -> None:
         """Write to its input."""
 
-    def readline(self, seconds: float = 10.0) -> bytes:
+    def readline(self, seconds: float = 60.0) -> bytes:
         """Its next line with the newline, empty at the end; AssertionError after `seconds`."""
 
     def message(self) -> Message:
@@ -97,7 +97,7 @@ class Lines:
         while view:
             view = view[os.write(self.write_fd, view) :]
 
-    def readline(self, seconds: float = 10.0) -> bytes:
+    def readline(self, seconds: float = 60.0) -> bytes:
         deadline = time.monotonic() + seconds
         pieces = [self._rest]
         while b"\n" not in pieces[-1]:
@@ -150,7 +150,7 @@ class DriverEnd(Lines):
     def finish(self) -> None:
         self.close()
         if self.read_fd >= 0:
-            assert self.driver.ended.wait(10)
+            assert self.driver.ended.wait(60)
             assert self.driver.finish(time.monotonic() + 5)
             self.close_output()
 

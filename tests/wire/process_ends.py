@@ -60,7 +60,7 @@ class AgentEnd:
     def send(self, data: bytes) -> None:
         self.agent.send_raw(data)
 
-    def readline(self, seconds: float = 10.0) -> bytes:
+    def readline(self, seconds: float = 60.0) -> bytes:
         """Updates included."""
         transcript = self.agent.transcript
         self.agent.wait_until(lambda _: len(transcript.lines) > self._read, "a line", seconds)
@@ -157,7 +157,7 @@ class ClientEnd(Lines):
 
     def _launch(self, pipes: list[str], handlers: dict[str, Any]) -> None:
         relay = 'cat "$0" & exec cat > "$1"'
-        self.client = Client.launch(["/bin/sh", "-c", relay, *pipes], handlers=handlers, timeout=10)
+        self.client = Client.launch(["/bin/sh", "-c", relay, *pipes], handlers=handlers, timeout=60)
 
     def finish(self) -> None:
         self._go.set()
@@ -169,12 +169,12 @@ class ClientEnd(Lines):
         return params
 
     def do_hold(self, params: dict[str, Any]) -> Any:
-        assert self._go.wait(10)
+        assert self._go.wait(60)
         return {"held": True}
 
     def do_ask(self, params: dict[str, Any]) -> Any:
         try:
-            answer = self.client.call("_test/question", params, 10)
+            answer = self.client.call("_test/question", params, 60)
         except AgentFault as fault:
             return {"fault": fault.code}
         self.answers.put(answer)

@@ -143,7 +143,7 @@ def test_TRN_11_the_last_line_needs_no_newline(end: End) -> None:
         end.send(end.ask(1))
         end.send(response(end.message()["id"], result=end.yes()).rstrip(b"\n"))
         end.close()
-        assert end.answers.get(timeout=10) == end.yes()
+        assert end.answers.get(timeout=60) == end.yes()
         return
     end.send(end.repeat(1, "one").rstrip(b"\n"))
     end.close()

@@ -17,12 +17,9 @@ from acpagent.wire.driver import Driver
 from acpagent.wire.messages import Request
 from acpagent.wire.outbox import HARD_CAP, WATERMARK
 from acpagent.wire.pending import Answer
+from tests.settling import descriptors, until
 from tests.wire.echo import Echo
 from tests.wire.ends import DriverEnd
-
-
-def descriptors() -> int:
-    return len(os.listdir("/dev/fd"))
 
 
 def threads() -> int:
@@ -33,7 +30,7 @@ def threads() -> int:
 def nothing_is_left_behind() -> Iterator[None]:
     before = descriptors()
     yield
-    assert (descriptors(), threads()) == (before, 0)
+    until(lambda: (descriptors(), threads()) == (before, 0), "the end of what the test began")
 
 
 class Two:
@@ -55,7 +52,7 @@ class Two:
         finish(self.right.driver)
 
 
-def finish(driver: Driver, seconds: float = 5.0) -> bool:
+def finish(driver: Driver, seconds: float = 20.0) -> bool:
     return driver.finish(time.monotonic() + seconds)
 
 
@@ -72,7 +69,7 @@ class Asked:
         self._came.set()
 
     def wait(self) -> Answer:
-        assert self._came.wait(10)
+        assert self._came.wait(60)
         (answer,) = self.answers
         return answer
 
@@ -107,7 +104,7 @@ def test_eof_loses_every_call() -> None:
             assert Asked(two.left.driver, "echo", 1).wait().result == 1
             finish(two.right.driver)
             assert [(answer.lost, answer.error) for answer in (call.wait() for call in asked)] == [(True, None)] * 3
-            assert two.left.driver.ended.wait(10)
+            assert two.left.driver.ended.wait(60)
             assert two.left.driver.end_reason == ends.EOF
             assert two.left.reasons == [ends.EOF]
             assert Asked(two.left.driver, "echo").wait().lost
@@ -179,7 +176,7 @@ def test_finish_does_not_wait_for_a_peer_that_stopped_reading() -> None:
     end.driver.notify("n", "x" * 500_000)
     start = time.monotonic()
     assert not finish(end.driver, 0.2)
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 10
     assert end.echo.reasons == [ends.STOPPED]
     end.driver.notify("n", "after the end")
     close(end)
@@ -199,7 +196,7 @@ def test_stop_reading_ends_the_connection_from_our_side() -> None:
     with Two() as two:
         asked = Asked(two.left.driver, "hold")
         two.left.driver.stop_reading()
-        assert two.left.driver.ended.wait(10)
+        assert two.left.driver.ended.wait(60)
         assert asked.wait().lost
         assert two.left.reasons == [ends.STOPPED]
 
@@ -210,7 +207,7 @@ def test_ending_the_output_leaves_the_input_open() -> None:
         two.left.driver.end_output()
         two.left.driver.notify("n", "dropped")
         assert asked.wait().result == "done"  # sent before the other end saw ours
-        assert two.right.driver.ended.wait(10)
+        assert two.right.driver.ended.wait(60)
         assert two.right.driver.end_reason == ends.EOF
         assert not two.left.driver.ended.is_set()
         assert not two.right.notified
@@ -227,7 +224,7 @@ def test_finish_from_inside_the_end() -> None:
     receiver.driver = Driver(read_fd, other_write, receiver, name="left")
     receiver.driver.start()
     os.close(write_fd)
-    assert receiver.driver.ended.wait(10)
+    assert receiver.driver.ended.wait(60)
     assert os.read(other_read, 10) == b""
     os.close(other_read)
     finish(receiver.driver)
@@ -240,7 +237,7 @@ def test_a_broken_pipe_ends_the_connection_and_does_not_spin() -> None:
         end.message()
         os.close(end.read_fd)
         end.driver.notify("n")
-        assert end.driver.ended.wait(10)
+        assert end.driver.ended.wait(60)
         assert end.driver.end_reason == ends.BROKEN_PIPE
         assert asked.wait().lost
         used = time.process_time()
@@ -256,7 +253,7 @@ def test_a_peer_that_never_reads_is_dead_in_the_end() -> None:
     text = "x" * (1 << 20)
     for _ in range(HARD_CAP // len(text) + 2):
         end.driver.notify("n", text)
-    assert end.driver.ended.wait(10)
+    assert end.driver.ended.wait(60)
     assert end.driver.end_reason == ends.DEAD_PEER
     assert end.driver.queued() == 0
     assert not finish(end.driver)
@@ -277,7 +274,7 @@ def test_trn_18_a_producer_waits_for_a_slow_reader() -> None:
     producer.start()
     until(lambda: end.driver.queued() > WATERMARK)
     assert [end.message()["params"]["number"] for _ in range(count)] == list(range(count))
-    producer.join(10)
+    producer.join(60)
     assert most[0] < WATERMARK + 20_000
     end.finish()
 
@@ -297,7 +294,7 @@ def test_trn_18_cancel_wakes_a_producer_whom_nobody_reads() -> None:
         producer = threading.Thread(target=produce)
         producer.start()
         run_closers(scope.cancel())
-        producer.join(10)
+        producer.join(60)
         assert outcome == ["cancelled"]
         assert Asked(end.driver, "question").answers == []  # the connection is alive, if not read
         assert not finish(end.driver, 0)
@@ -373,15 +370,6 @@ def test_a_trace_that_fails_does_not_matter(capfd: pytest.CaptureFixture[str]) -
     with Two(trace=full_disk) as two:
         assert Asked(two.left.driver, "echo", 1).wait().result == 1
     assert "the trace, which stops here" in capfd.readouterr().err
-
-
-def until(reached: Any, seconds: float = 10.0) -> None:
-    """For a quantity that nobody announces."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while not reached():
-        assert time.monotonic() < deadline
-        pause.wait(0.001)
 
 
 def close(end: DriverEnd) -> None:

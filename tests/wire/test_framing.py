@@ -83,10 +83,10 @@ def test_many_pieces_cost_no_more_than_their_bytes() -> None:
     """Quadratic work would take minutes."""
     piece = b"x" * 16
     framer = Framer()
-    start = time.monotonic()
+    start = time.thread_time()
     for _ in range(500_000):
         framer.feed(piece)
     (line,) = framer.feed(b"\n")
     assert isinstance(line, bytes)
     assert len(line) == 8_000_000
-    assert time.monotonic() - start < 20
+    assert time.thread_time() - start < 20

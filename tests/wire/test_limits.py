@@ -32,7 +32,7 @@ def test_lines_that_are_too_long_and_no_messages() -> None:
     driver = Driver(inbound, outbound, Nobody(), name="test", limit=100, on_refusal=note)
     driver.start()
     os.write(their_output, b'{"x": "' + b"x" * 100 + b'"}\nhello\n')
-    assert both.wait(10)
+    assert both.wait(60)
     os.close(their_output)
     assert driver.finish(time.monotonic() + 5)
     assert [refusal.oversize for refusal in refused] == [True, False]

@@ -27,7 +27,7 @@ class Waiter(threading.Thread):
             self.outcome = "cancelled"
 
     def ended(self) -> str:
-        self.join(10)
+        self.join(60)
         assert not self.is_alive()
         return self.outcome
 
@@ -58,7 +58,7 @@ def full_outbox() -> Outbox:
 def waiter(outbox: Outbox) -> tuple[Waiter, Watched]:
     scope = Watched()
     thread = Waiter(outbox, scope)
-    assert scope.watched.wait(10)
+    assert scope.watched.wait(60)
     return thread, scope
 
 
