@@ -62,7 +62,7 @@ def test_prompt_from_stdin_and_another_folder(home: Home, workspace: Path, tmp_p
 @pytest.mark.parametrize(
     ("steps", "code", "said"),
     [
-        ([{"text": "half"}, {"finish": "length"}], 3, "output limit"),
+        ([{"text": "half"}, {"finish": "length"}], 3, "limit on tokens"),
         ([{"finish": "refusal"}], 3, "refused"),
         ([{"call": {"tool": "list_dir", "args": {}}}], 3, "model calls"),
         ([{"error": {"status": 400, "message": "no such model"}}], 1, "no such model"),
