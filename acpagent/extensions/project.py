@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from acpagent.core import files as disk
 from acpagent.core.bounds import printable
 from acpagent.core.paths import within
 from acpagent.core.repositories import repository_of, top_of
+from acpagent.extensions import naming
 
 # Where a project can bring what runs, or steers the model.
 PLACES = (
@@ -40,9 +39,8 @@ MAX_FILE = 16 * 1024 * 1024
 MAX_TOTAL = 64 * 1024 * 1024
 _MAX_KEPT = 1024 * 1024  # a larger file is fingerprinted, but its content is nothing that we read
 _KEPT = (".md", ".json")
-_MAX_WORDS = 2000  # of the files that name others
-_MAX_LINE = 10_000  # letters that are taken apart as a shell would
-_VARIABLES = ("$", "${")
+_MAX_NAMED = 20_000  # paths that words of the files could mean
+_MAX_FOLDERS = 8  # in which a line may be said
 _SETTLED_SECONDS = 0.1  # coarser than the clock of file systems that we trust
 
 
@@ -79,7 +77,7 @@ class Project:
         """Whether what is on the disk is still what was read. A few stats if so: cheap enough to ask each time before
         something of the project runs."""
         if self.settled and all(_stamp(path) == stamp for path, stamp in self.stamps.items()):
-            return True
+            return _git_of(self.root) == self.git
         now = scan(self.root, self.home)
         return (now.fingerprint, now.refusal, now.git) == (self.fingerprint, self.refusal, self.git)
 
@@ -88,7 +86,7 @@ def scan(cwd: str, home: str) -> Project:
     """Read what the project at `cwd` brings. `home` is acpagent's own directory, which is no project's. Never raises
     for what is on the disk: what cannot be read whole is a reason for a refusal."""
     root = os.path.realpath(cwd)
-    git = None if top_of(root) is None else repository_of(root)
+    git = _git_of(root)
     home = os.path.realpath(home)
     if root == os.path.realpath(os.path.expanduser("~")):
         return Project(root, git, home)  # what lies there is the person's, and read as such
@@ -104,6 +102,10 @@ def scan(cwd: str, home: str) -> Project:
     newest = max((max(stamp[-2:]) for stamp in walk.stamps.values() if stamp), default=0)
     settled = newest / 1e9 < began - _SETTLED_SECONDS
     return Project(root, git, home, MappingProxyType(found), fingerprint(found.values()), None, walk.stamps, settled)
+
+
+def _git_of(root: str) -> str | None:
+    return None if top_of(root) is None else repository_of(root)
 
 
 def fingerprint(files: Iterable[ProjectFile]) -> str:
@@ -159,29 +161,50 @@ class _Walk:
             raise self._refused(relative, "is neither a file nor a directory")
 
     def visit_named(self) -> None:
-        """Read the files that servers and hooks name: what runs is them."""
-        words = 0
+        """Read the files that servers and hooks name, but for what they only write to: what runs is them."""
+        found: dict[str, bool] = {}  # whether only data is kept there, wherever it is named
         for one in list(self.files.values()):
             if one.data is None or not (one.path in SERVER_FILES or one.path in SHARED_SETTINGS or _is_own(one.path)):
                 continue
-            for path in _named_paths(one.data):
-                words += 1
-                if words > _MAX_WORDS:
-                    raise self._refused(one.path, f"names more than {_MAX_WORDS} things")
-                self._visit_if_file(path)
+            for path, data in self._named_in(one.data):
+                found[path] = data and found.get(path, True)
+                if len(found) > _MAX_NAMED:
+                    raise self._refused(one.path, f"names more than {_MAX_NAMED} things")
+        for path, data in found.items():
+            self._visit_if_file(path, data)
 
-    def _visit_if_file(self, named: str) -> None:
-        relative = os.path.normpath(os.path.join(self.root, named))
-        if not within(relative, self.root):
+    def _named_in(self, data: bytes) -> Iterator[tuple[str, bool]]:
+        """Paths below the root that a file names. A directory that a line names may be where the rest of it is said."""
+        for line in naming.lines(data):
+            folders = dict.fromkeys((self.root, self._below(self.root, line.folder) or self.root))
+            for name in line.names:
+                inner = [path for folder in folders if (path := self._below(folder, name.path))]
+                folders.update(dict.fromkeys(path for path in inner if len(folders) < _MAX_FOLDERS and _is_dir(path)))
+            for folder in folders:
+                for name in line.names:
+                    if path := self._below(folder, name.path):
+                        yield path, name.data
+                        if not os.path.isfile(path):
+                            yield from ((f"{folder}/{more}", False) for more in naming.endings(name))
+
+    def _below(self, folder: str, named: str) -> str | None:
+        path = os.path.normpath(os.path.join(folder, named))
+        return path if within(path, self.root) else None
+
+    def _visit_if_file(self, path: str, data: bool) -> None:
+        if not within(path := os.path.normpath(path), self.root):
             return
-        self.stamps.setdefault(relative, _stamp(relative))  # for what is not there can be there later
+        self.stamps.setdefault(path, _stamp(path))  # for what is not there can be there later
         try:
-            is_file = stat.S_ISREG(os.stat(relative).st_mode)
+            status = os.stat(path)
         except (OSError, ValueError):
             return
-        relative = os.path.relpath(relative, self.root)
-        if is_file and relative not in self.files and relative not in SHARED_SETTINGS:
-            self.visit(relative, (self.root,))
+        relative = os.path.relpath(path, self.root)
+        if not stat.S_ISREG(status.st_mode) or relative in self.files or relative in SHARED_SETTINGS:
+            return
+        if data and not naming.is_code(path, status.st_mode, _beginning(path)):
+            return
+        self.visit(relative, (self.root,))
 
     def _visit_directory(self, relative: str, real: str, above: tuple[str, ...]) -> None:
         if real in above:
@@ -245,6 +268,23 @@ def _content(real: str) -> tuple[bytes, int]:
     return data, stat.S_IMODE(status.st_mode)
 
 
+def _is_dir(path: str) -> bool:
+    try:
+        return os.path.isdir(path)
+    except ValueError:
+        return False
+
+
+def _beginning(path: str) -> bytes:
+    """How a file begins; what cannot be read begins like a script."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as stream:
+            return stream.read(2)
+    except OSError:
+        return b"#!"
+
+
 def _hooks_alone(data: bytes) -> bytes | None:
     """The hooks of a settings file as a file of their own; None if it has none. What cannot be read counts whole."""
     try:
@@ -258,45 +298,3 @@ def _hooks_alone(data: bytes) -> bytes | None:
 def _is_own(path: str) -> bool:
     """Whether it is a JSON file right in `.acpagent`."""
     return path.startswith(".acpagent/") and path.count("/") == 1
-
-
-def _named_paths(data: bytes) -> Iterator[str]:
-    """Every word in a JSON file that can be the path of a file, as seen from the project's root."""
-    try:
-        yield from _words_of(json.loads(data), "")
-    except (ValueError, RecursionError):
-        return  # nothing runs of a file that cannot be read
-
-
-def _words_of(value: Any, folder: str) -> Iterator[str]:
-    if isinstance(value, dict):
-        inner = value.get("cwd")
-        folder = inner if isinstance(inner, str) else folder
-        for item in value.values():
-            yield from _words_of(item, folder)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _words_of(item, folder)
-    elif isinstance(value, str):
-        for word in _split(value):
-            yield word
-            if folder:
-                yield os.path.join(_without_variable(folder), word)
-
-
-def _split(text: str) -> Iterator[str]:
-    """The words of a command line; of `--config=file` both sides, of `$PROJECT/file` the file."""
-    try:
-        words = shlex.split(text) if len(text) <= _MAX_LINE else text.split()
-    except ValueError:
-        words = text.split()
-    for word in dict.fromkeys((*words, text)):
-        for part in dict.fromkeys((word, word.rpartition("=")[2])):
-            part = _without_variable(part.strip(";&|()<>"))
-            if 0 < len(part) < 1024 and "\0" not in part:
-                yield part
-
-
-def _without_variable(word: str) -> str:
-    head, slash, rest = word.partition("/")
-    return rest if slash and head.startswith(_VARIABLES) else word

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -143,12 +144,39 @@ def test_what_does_not_run_does_not_count(world: World) -> None:
     assert world.standing().status == "changed"
 
 
+def test_another_repository_counts_once_all_has_settled(world: World) -> None:
+    make_hostile(world)
+    subprocess.run(["git", "init", "-q", world.root], check=True)
+    before = replace(world.scan(), settled=True)  # as if some time had passed
+    assert before.still_stands()
+    (world.root / ".git").rename(world.root / ".git.old")
+    assert not before.still_stands()
+
+
 LINES = (
     "./tools/hook.sh now",
     "sh -c 'tools/hook.sh'",
     "$CLAUDE_PROJECT_DIR/tools/hook.sh",
     "python --file=tools/hook.sh",
     "cd x; tools/hook.sh; ls",
+    "cd tools && ./hook.sh",
+    "make -C tools -f hook.sh",
+    "true;./tools/hook.sh;true",
+    "sh -c 'cd tools; exec ./hook.sh >> log.txt'",
+    "sh <tools/hook.sh >log.txt",
+    "sh 0<tools/hook.sh",
+    "node -r./tools/hook.sh x",
+    "echo x > tools/hook.sh; sh tools/hook.sh",
+    "echo x > tools/hook.sh",
+    "tee tools/hook.sh",
+    "python --log-config tools/hook.sh",
+    "python --log=tools/hook.sh",
+    "echo $(cat tools/hook.sh) > log.txt",
+    "x=tools/hook.sh; sh $x > log.txt",
+    "sh <<< 'tools/hook.sh' > log.txt",
+    "sh <<E > log.txt\n./tools/hook.sh\nE",
+    "env HOOK=./tools/hook.sh ./run > log.txt",
+    "! tools/hook.sh &> log.txt",
 )
 
 
@@ -159,6 +187,114 @@ def test_the_files_that_hooks_name_count(world: World, command: str) -> None:
     world.approve()
     world.write("project/tools/hook.sh", "touch pwned")
     assert world.standing().changes == ("tools/hook.sh",)
+
+
+ENDINGS = {
+    "python -m tools.hook": "tools/hook.py",
+    "python -m tools": "tools/__main__.py",
+    "node tools/hook": "tools/hook.js",
+    "node ./tools": "tools/index.js",
+    "cd tools && node -r ./hook x": "tools/hook.js",
+}
+
+
+@pytest.mark.parametrize("command", ENDINGS)
+def test_what_programs_make_of_a_name_counts(world: World, command: str) -> None:
+    world.write(f"project/{ENDINGS[command]}", "good")
+    world.write("project/.acpagent/settings.json", {"hooks": {"Stop": [{"command": command}]}})
+    world.approve()
+    before = world.scan()
+    world.write(f"project/{ENDINGS[command]}", "evil")
+    assert world.standing().changes == (ENDINGS[command],)
+    assert not before.still_stands()
+
+
+def server(*args: str, **env: str) -> object:
+    return {"mcpServers": {"a": {"command": "node", "args": ["server.js", *args], "env": env}}}
+
+
+def hook(command: str, **more: str) -> object:
+    return {"hooks": {"Stop": [{"command": command, **more}]}}
+
+
+# What is only written by who is named with it, and the file.
+WRITTEN: dict[str, tuple[object, str]] = {
+    "a redirection": (hook("make > log.txt"), "log.txt"),
+    "one that adds": (hook("./check.sh >>logs/a.log 2>&1"), "logs/a.log"),
+    "one of errors": (hook("make 2> errors"), "errors"),
+    "one of all": (hook("make &> out/all"), "out/all"),
+    "behind a variable": (hook("make > $ACPAGENT_PROJECT_DIR/log.txt"), "log.txt"),
+    "in a pipe": (hook("make 2>&1 | tee -a log.txt"), "log.txt"),
+    "in a shell": (hook("sh -c 'make > log.txt'"), "log.txt"),
+    "in a shell of a server": (server("-c", "exec ./serve 2>> log.txt"), "log.txt"),
+    "an option": (server("--log-file", "server.log"), "server.log"),
+    "an option with its value": (server("--db-path=data/notes.db"), "data/notes.db"),
+    "an option in a line": (hook("./serve --logFile a.log --port 1"), "a.log"),
+    "a variable": (server(MEMORY_FILE_PATH="memory.json"), "memory.json"),
+    "a variable in a line": (hook("LOG_FILE=a.log ./serve"), "a.log"),
+    "words for the model": (hook("./look", contextFile="context.md"), "context.md"),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_what_is_only_written_does_not_count(world: World, kind: str) -> None:
+    lines, name = WRITTEN[kind]
+    world.write("project/.mcp.json" if "mcpServers" in str(lines) else "project/.acpagent/settings.json", lines)
+    world.write("project/server.js", "")
+    world.approve()
+    before = world.scan()
+    for text in ("one", "two"):
+        path = world.write(f"project/{name}", text)
+        assert (world.standing().status, before.still_stands()) == ("trusted", True)
+    path.write_text("#!/bin/sh\n")  # it could be run now
+    assert (world.standing().status, before.still_stands()) == ("changed", False)
+    path.write_text("two")
+    path.chmod(0o755)
+    assert (world.standing().status, before.still_stands()) == ("changed", False)
+
+
+# Lines that write a file and may run it after all.
+RUN_AFTER_ALL = (
+    hook("make > log.txt; sh log.txt"),
+    hook("make > log.txt; sh ./log.txt"),
+    hook("make > log.txt; . ./log.txt"),
+    hook("make > log.txt; sh l*"),
+    hook("make > log.txt; sh < log.txt"),
+    hook("make > log.txt && cat log.txt | sh"),
+    hook("make > log.txt; x=log.txt; sh $x"),
+    hook("make > log.txt; sh $(echo log.txt)"),
+    hook("make > log.txt; eval 'sh log.txt'"),
+    hook("make > log.txt; sh <<< 'sh log.txt'"),
+    hook("make > log.txt; for f in log.txt; do sh $f; done"),
+    hook("make > log.txt; f() { sh log.txt; }; f"),
+    hook("tee log.txt | sh log.txt"),
+    hook("make >> log.txt; make -f log.txt"),
+    hook("make > log.txt", cwd="log.txt"),
+    hook("make > log.txt; sh 'log.txt"),
+    {"hooks": {"Stop": [{"command": "make > log.txt"}, {"command": "sh log.txt"}]}},
+    server("--log-file", "log.txt", "log.txt"),
+    server("--log-config", "log.txt"),
+    server("--config", "log.txt"),
+    server("-l", "log.txt"),
+    server("log.txt"),
+    server("trace", "log.txt"),
+    hook("env trace log.txt"),
+    hook("sh data log.txt > x"),
+    hook("--output=x sh log.txt"),
+    server(LOG_FILE="log.txt", CONFIG="log.txt"),
+    server(NODE_OPTIONS="--require ./log.txt"),
+)
+
+
+@pytest.mark.parametrize("number", range(len(RUN_AFTER_ALL)))
+def test_what_may_be_run_after_all_counts(world: World, number: int) -> None:
+    lines = RUN_AFTER_ALL[number]
+    world.write("project/.mcp.json" if "mcpServers" in str(lines) else "project/.acpagent/settings.json", lines)
+    world.write("project/log.txt", "good")
+    world.approve()
+    before = world.scan()
+    world.write("project/log.txt", "evil")
+    assert (world.standing().changes, before.still_stands()) == (("log.txt",), False)
 
 
 def test_a_named_file_that_comes_later_counts(world: World) -> None:
