@@ -22,6 +22,8 @@ GRACE_SECONDS = 0.3  # between SIGTERM and SIGKILL
 SETTLE_SECONDS = 0.1  # for what still writes when the command ended (`make > >(tee log)`), before SIGTERM
 DEATH_SECONDS = 2.0  # a killed process that is not gone by then hangs in the kernel; its watcher reaps it
 _READ_BYTES = 65_536
+MARK = "ACPAGENT_RUN_BY"  # a variable that every command inherits: the process that started it
+_MOST_ANCESTORS = 100
 
 # Owner: this module. Every group that may be alive, for `sweep`; `_running_lock` is a leaf.
 _running: set[Group] = set()
@@ -78,6 +80,19 @@ def run(
     if group.stopped:
         raise Cancelled
     return result
+
+
+def ancestors() -> Iterator[list[str]]:
+    """The command lines of the processes above this one, the nearest first, as far as they can be seen."""
+    pid = os.getppid()
+    for _ in range(_MOST_ANCESTORS):
+        if pid <= 1:
+            return
+        found = _above(pid)
+        if found is None:
+            return
+        pid, words = found
+        yield words
 
 
 def sweep() -> int:
@@ -231,7 +246,7 @@ class Group:
         leader = self._leader = subprocess.Popen(
             list(argv),
             cwd=cwd,
-            env=dict(env),
+            env={**env, MARK: str(os.getpid())},
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=output if stdout is None else stdout,
             stderr=output,
@@ -350,6 +365,22 @@ def _exit_handles(group: int) -> Iterator[int]:
                 yield os.pidfd_open(int(entry))
         except OSError:  # it is gone, or the system is too old to tell
             continue
+
+
+def _above(pid: int) -> tuple[int, list[str]] | None:
+    """The parent of a process, and the words of its own command line."""
+    try:
+        if sys.platform != "linux":
+            told = subprocess.run(
+                ["ps", "-o", "ppid=,args=", "-p", str(pid)], capture_output=True, text=True, check=True
+            ).stdout.split()
+            return int(told[0]), told[1:]
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as status:
+            parent = int(status.read().rpartition(")")[2].split()[1])
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as line:
+            return parent, line.read().split("\0")
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
+        return None
 
 
 def _signal_name(number: int) -> str:

@@ -76,6 +76,7 @@ def staged(home: str, source: str, link: bool = False) -> Iterator[Staged]:
 def commit(home: str, one: Staged, replace: bool = False) -> Record:
     """Put a package in its place and on record; one of the same name only goes with `replace`. What was in use or not
     stays so. Raises `PluginError`, OSError."""
+    plugins.check_person()
     name, place = one.manifest.name, plugins.folder(home, one.manifest.name)
     with plugins.changing(home) as records:
         old = records.get(name)

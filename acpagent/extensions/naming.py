@@ -180,7 +180,7 @@ def _names(pieces: list[str], data: bool) -> Iterator[Name]:
 
 
 def _as_option(word: Any) -> str:
-    return word if isinstance(word, str) and word.startswith("--") else ""
+    return word if isinstance(word, str) and word.startswith("-") else ""
 
 
 def _says_data(option: str) -> bool:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from acpagent.core import bounds, files
+from acpagent.core import bounds, files, lineage
 from acpagent.extensions import manifest
 from acpagent.extensions.manifest import Manifest, ManifestError
 from acpagent.extensions.problems import Problem
@@ -103,9 +103,17 @@ def find(home: str, name: str) -> Installed:
     return _look(home, record)
 
 
+def check_person() -> None:
+    """What may run beside sessions is no agent's to say. Raises `PluginError`."""
+    if lineage.is_under_agent():
+        raise PluginError(lineage.REFUSAL)
+
+
 def set_enabled(home: str, name: str, use: bool) -> bool:
     """Use a plugin from the next session or reload on, or no more. Whether that changed anything. Raises `PluginError`,
     OSError."""
+    if use:
+        check_person()
     with changing(home) as records:
         if name not in records:
             raise UnknownPlugin(name)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from acpagent.core import lineage
 from acpagent.core.bounds import asked_line, printable
 from acpagent.core.faults import OurFault
 from acpagent.extensions.problems import Problem
@@ -100,6 +101,8 @@ def look(cwd: str, home: str, approvals: Approvals) -> Standing:
 def approve(cwd: str, home: str, approvals: Approvals, seen: str) -> Standing:
     """Trust the project at `cwd` if it still is what the person has `seen`: how its fingerprint begins, as shown with
     what would run. Raises `NotApproved`, and `Fault` if that cannot be stored."""
+    if lineage.is_under_agent():
+        raise NotApproved(lineage.REFUSAL)
     project = scan(cwd, home)
     if project.refusal is not None:
         raise NotApproved(f"this project cannot be trusted: {project.refusal}")

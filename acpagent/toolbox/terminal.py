@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from acpagent.core import bounds
+from acpagent.core import bounds, process
 from acpagent.core.bounds import Excerpt
 from acpagent.core.host import Exit, HostTerminal, InDoubt
 from acpagent.core.live import LiveOutput
@@ -115,7 +115,7 @@ class _Watch:
 def _environment(ctx: ToolContext) -> dict[str, str]:
     """Added to what the editor gives its terminals, which may well have our secrets, too."""
     hidden = {name: "" for name in sorted(ctx.hidden_env) if name in os.environ}
-    return {**_ENVIRONMENT, **hidden}
+    return {**_ENVIRONMENT, process.MARK: str(os.getpid()), **hidden}
 
 
 def _words(error: OSError) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from acpagent.core.process import MARK
 from tests.acp.mcp import SERVERS, children, mcp_tools, notice, plain, says, set_option, settle
 from tests.acp.seen import call_in, calls, turn
 from tests.acp.seen import says as replies
@@ -30,6 +31,7 @@ SCRIPT: dict[str, Any] = {
         turn(r"\bskill$", calls("use_skill", name="evil-1"), replies("Used.")),
         turn(r"\bdie$", calls("mcp__s__die"), replies("Done.")),
         turn(r"\bapprove it$", calls("bash", command="acpagent trust approve --fingerprint {}"), replies("Tried.")),
+        turn(r"\brun the script$", calls("bash", command="./decide.sh"), replies("Tried.")),
         turn(r"\bwrite the store$", calls("bash", command="sqlite3 {store} 'delete from trust'"), replies("Tried.")),
         turn(r"\bedit the settings$", calls("write_file", path="{home}/hooks.json", content="{}"), replies("Tried.")),
         turn(r"\bexpand$", replies("Expanded.")),
@@ -296,6 +298,37 @@ def test_the_model_cannot_decide_it_unasked(one: Served, project: Path, what: st
     one.agent.decide(question, "deny")
     assert one.agent.response(id)["result"] == {"stopReason": "end_turn"}
     assert "not trusted" in says(one, session, "/project-trust")
+    assert ran(project) == []
+    one.agent.call("session/close", {"sessionId": session})
+
+
+APPROVE = f"{sys.executable} -m acpagent trust approve --fingerprint FINGERPRINT"
+# Programs that the model may run when it may run anything, and that try to say yes in a person's place.
+SCRIPTS = {
+    "plainly": APPROVE,
+    "without what children inherit": f"env -u {MARK} {APPROVE}",
+    "in a terminal": f"script -qec '{sys.executable} -m acpagent trust approve' /dev/null <<< yes",
+    "as nobody's child": f"mkfifo ready; setsid -f sh -c '{APPROVE}; echo > ready'; read x < ready",
+    "through another agent": f"{sys.executable} -m acpagent run '/project-trust approve FINGERPRINT'",
+}
+
+
+@pytest.mark.parametrize("how", SCRIPTS)
+def test_no_program_of_the_model_decides_it(one: Served, project: Path, how: str) -> None:
+    def trust(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*TRUST, *words], cwd=project, env=one.home.env, capture_output=True, text=True, check=False
+        )
+
+    found = next(line.split()[1] for line in trust("status").stdout.splitlines() if line.startswith("fingerprint"))
+    script = project / "decide.sh"
+    script.write_text(f"#!/bin/bash\n{SCRIPTS[how].replace('FINGERPRINT', found)}\n")
+    script.chmod(0o755)
+    session = one.new(project)
+    set_option(one.agent, session, "tool_approval", "yolo")
+    call = call_in(one.prompt(session, "run the script"))
+    assert "an agent runs this program" in json.dumps(call.now)
+    assert trust("status").returncode == 1
     assert ran(project) == []
     one.agent.call("session/close", {"sessionId": session})
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from acpagent.core.process import MARK
 from tests.cli.terminals import Terminal, call
 from tests.conftest import Home
 from tests.repository.sources import ROOT
@@ -93,6 +94,14 @@ def test_remove(installed: Home) -> None:
     assert plugin(installed, "remove", "tally", "--yes") == (0, "tally is removed.\n", "")
     assert list((installed.path / "plugins").iterdir()) == []
     assert plugin(installed, "remove", "tally", "--yes")[0] == 2
+
+
+def test_no_agent_installs_or_enables(installed: Home) -> None:
+    inside = installed.env | {MARK: "1"}
+    for words in (["install", EXAMPLE, "--yes", "--replace"], ["enable", "tally"]):
+        done = call(["plugin", *words], inside, installed.path)
+        assert (done.returncode, "an agent runs this program" in done.stderr) == (1, True)
+    assert call(["plugin", "list"], inside, installed.path).returncode == 0
 
 
 def test_installing_twice(installed: Home) -> None:
