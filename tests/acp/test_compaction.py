@@ -38,7 +38,8 @@ def compactions(updates: list[Message]) -> list[Message]:
 
 def lines(updates: list[Message]) -> list[Message]:
     """The lines that say that a conversation was summarised, for clients that do not show it."""
-    return [update for update in updates if "compaction" in update.get("_meta", {}).get("soba", {})]
+    found = [update for update in updates if "compaction" in update.get("_meta", {}).get("soba", {})]
+    return [update for update in found if update["sessionUpdate"] == "agent_message_chunk"]
 
 
 PLAN: dict[int, Message | str] = {

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from acpagent.store import sessions
-from acpagent.store.database import Store
 from tests.acp.conftest import Stage
+from tests.acp.seeding import seed
 from tests.acp.seen import OPENED
 from tests.agent import Agent, Message, text_in, updates_in
 from tests.conftest import Home, StartAgent
@@ -44,20 +43,6 @@ def ids(one: Agent, **params: Any) -> list[str]:
 
 def place(session: str, cwd: str | os.PathLike[str]) -> Message:
     return {"sessionId": session, "cwd": os.fspath(cwd), "mcpServers": []}
-
-
-def seed(home: Home, cwd: Path, count: int) -> list[str]:
-    """Store that many sessions with a prompt each, some of them at the same moment; their ids, newest first."""
-    store = Store(str(home.path / "store.sqlite3"))
-    start = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
-    made = []
-    for number in range(count):
-        stamp = (start + timedelta(seconds=number // 3)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        row = sessions.SessionRow(str(uuid.uuid4()), str(cwd), f"no {number}", stamp, stamp, prompts=1)
-        store.submit(sessions.save_new(row))
-        made.append((stamp, row.id))
-    store.close()
-    return [id for _, id in sorted(made, reverse=True)]
 
 
 @pytest.fixture

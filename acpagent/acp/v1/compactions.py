@@ -1,4 +1,5 @@
-"""Summaries of a conversation: structured for clients that offer to show them, one line for all others, never both."""
+"""Summaries of a conversation: structured for clients that offer to show them; for all others a thought while one is
+written, and one line when it is there. Never both."""
 
 from __future__ import annotations
 
@@ -14,17 +15,19 @@ def render(event: CompactionChanged, structured: bool, language: str) -> list[Up
     """The updates for a step of a compaction (COMP-01, COMP-02)."""
     if structured:
         return [_update(event)]
-    if event.status != "completed":
+    if event.status == "in_progress":  # thoughts and messages share no id (MSG-02)
+        said = _said("agent_thought_chunk", catalogue.say("compacting", {}, language), f"{event.compaction_id}_begun")
+    elif event.status == "completed":
+        text = catalogue.say(f"compacted_{event.trigger}", {"before": event.before, "after": event.after}, language)
+        checkpoint = catalogue.say("compacted_checkpoint", {"id": event.compaction_id}, language)
+        said = _said("agent_message_chunk", f"{text} {checkpoint}", event.compaction_id)
+    else:
         return []
-    text = catalogue.say(f"compacted_{event.trigger}", {"before": event.before, "after": event.after}, language)
-    return [
-        {
-            "sessionUpdate": "agent_message_chunk",
-            "content": {"type": "text", "text": f"{text}\n\n"},
-            "messageId": event.compaction_id,
-            "_meta": _meta(event),
-        }
-    ]
+    return [{**said, "_meta": _meta(event)}]
+
+
+def _said(kind: str, text: str, message_id: str) -> Update:
+    return {"sessionUpdate": kind, "content": {"type": "text", "text": f"{text}\n\n"}, "messageId": message_id}
 
 
 def render_chunk(event: SummaryChunk, structured: bool) -> list[Update]:
@@ -51,9 +54,10 @@ def _update(event: CompactionChanged) -> Update:
 
 def _meta(event: CompactionChanged) -> Update:
     """The facts under the seed's name."""
-    facts: Update = {"checkpointId": event.compaction_id, "status": event.status, "trigger": event.trigger}
+    facts: Update = {"operationId": event.compaction_id, "status": event.status, "trigger": event.trigger}
     if event.status == "completed":
         facts |= {
+            "checkpointId": event.compaction_id,
             "effectiveTokensBefore": event.before,
             "estimatedTokensAfter": event.after,
             "reclaimedTokens": max(event.before - event.after, 0),

@@ -83,7 +83,9 @@ class Methods:
         """Handle a request. Raises `Fault` where it is refused right away."""
         method = METHODS.get(request.method)
         if method is None:
-            raise TheirFault(codes.METHOD_NOT_FOUND, "no such method")  # RPC-07, RPC-08
+            known = request.method in ("session/cancel", "$/cancel_request")
+            why = "that is a notification; send it without an id" if known else "no such method"
+            raise TheirFault(codes.METHOD_NOT_FOUND, why)  # RPC-07, RPC-08
         params = method.decode(request.params)
         if method.lane == "connection":
             self.in_lane(request.id, lambda: method.handle(self, request.id, params))

@@ -197,6 +197,8 @@ SENTENCES: dict[str, str] = {
     "window_tight": "Even summarised, this takes {used} of the {size} tokens that the model can read; {own} of them are "
     "acpagent's instructions and tools. The model may refuse it or forget what came first. Shorten the prompt or attach "
     "less, go back with `/rewind`, or choose a model with a larger window.",
+    "compacting": "Summarising the conversation.",
+    "compacted_checkpoint": "Checkpoint: `{id}`.",
     "compacted_person": "The conversation was summarised: {before} -> {after} tokens.",
     "rewind_head": "**You can go back to before**",
     "rewind_how": "`/rewind <number>` goes back to before that prompt; with `--files` the files changed since, too.",

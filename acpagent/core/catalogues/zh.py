@@ -198,6 +198,8 @@ SENTENCES: dict[str, str] = {
     "compacted_overflow": "对话超出了模型的长度，已被概括：{before} -> {after} 个 token。",
     "window_tight": "即使概括之后，仍占模型可读的 {size} 个 token 中的 {used} 个，其中 {own} 个是 acpagent 的指令和工具。"
     "模型可能会拒绝，或忘记开头的内容。请缩短提示或减少附件，用 `/rewind` 返回，或选择窗口更大的模型。",
+    "compacting": "正在概括对话。",
+    "compacted_checkpoint": "检查点：`{id}`。",
     "compacted_person": "对话已被概括：{before} -> {after} 个 token。",
     "rewind_head": "**可以回到以下各项之前**",
     "rewind_how": "`/rewind <编号>` 回到该提示之前；加上 `--files` 会同时恢复此后更改的文件。",
