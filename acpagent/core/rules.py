@@ -41,8 +41,10 @@ _NAMES = {name.lower(): tools for name, tools in GROUPS.items()} | {
     tool: frozenset({tool}) for tool in (COMMANDS | HOSTS | _PATHS | _PLAIN)
 }
 _SPELLED = {name.lower(): name for name in GROUPS} | {tool: tool for tool in _NAMES if "_" in tool}
-_FORM = re.compile(r"\s*([A-Za-z_][\w.-]*)(\s*)(.*)", re.DOTALL)
-_SERVERS_TOOL = re.compile(r"(?:mcp|plugin)__.+?__.+|mcp_connect__.+")
+_FORM = re.compile(r"\s*((?:mcp|plugin)__[\w.*-]*|[A-Za-z_][\w.-]*)(\s*)(.*)", re.DOTALL)
+# Tools of servers and plugins: one, all of one server, those of it whose names fit, all of all.
+_OF_OTHERS = re.compile(r"(?P<kind>mcp|plugin)__(?:\*|(?P<owner>(?:(?!__)[\w.-])+)(?:__(?P<tool>[\w.*-]+))?)")
+_EVERY = "*"
 _OPERATOR = re.compile(r"[;|&\n]")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
 _BRACKETS = re.compile(r"\\.|[()]", re.DOTALL)
@@ -63,13 +65,15 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule; `text` is the rule as written. At most one of the others is set, and none means every call of the
-    tools: `pattern` is what stands between the brackets, `literal` what is meant to the letter."""
+    """One rule; `text` is the rule as written. At most one of `pattern` and `literal` is set, and none means every call
+    of the tools: `pattern` is what stands between the brackets, `literal` what is meant to the letter. `family` stands
+    for tools of servers and plugins that are not named one by one: `*` in it is any text."""
 
     text: str
     tools: frozenset[str]
     pattern: str | None = None
     literal: str | None = None
+    family: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -101,7 +105,11 @@ class Rule:
         return (self.literal or self.pattern or "").strip().removeprefix(_DOMAIN).strip(".").lower()
 
     def covers(self, tool: str) -> bool:
-        return tool in self.tools
+        return tool in self.tools or (bool(self.family) and self._members.fullmatch(tool) is not None)
+
+    @cached_property
+    def _members(self) -> re.Pattern[str]:
+        return re.compile(".*".join(map(re.escape, self.family.split(_EVERY))), re.DOTALL)
 
 
 def parse(text: str) -> Rule:
@@ -114,9 +122,11 @@ def parse(text: str) -> Rule:
     name, gap, rest = form[1], form[2], form[3]
     if rest and rest[0] not in "(=)" and not _is_tool(name):
         raise _a_command(text, name)
-    tools = _tools(text, name)
+    tools, family = _tools(text, name)
     if not rest:
-        return Rule(text.strip(), tools)
+        return Rule(text.strip(), tools, family=family)
+    if family and rest[0] in "(=":
+        raise RuleError(text, f"has a pattern, but calls of {name} have nothing to compare", f"write {name}")
     if rest[0] == "=" and not gap:
         return _literal(text, name, tools, rest[1:])
     if rest[0] != "(":
@@ -136,25 +146,41 @@ def balanced(text: str) -> bool:
 
 
 def _is_tool(name: str) -> bool:
-    return name.lower() in _NAMES or bool(_SERVERS_TOOL.fullmatch(name))
+    return name.lower() in _NAMES or bool(_OF_OTHERS.fullmatch(name))
 
 
-def _tools(text: str, name: str) -> frozenset[str]:
+def _tools(text: str, name: str) -> tuple[frozenset[str], str]:
+    """The tools that a name stands for, or what stands for them."""
     if name.lower() in _NAMES:
-        return _NAMES[name.lower()]
-    if _SERVERS_TOOL.fullmatch(name):
-        return frozenset({name})
-    if name.startswith("mcp_"):
-        raise RuleError(text, "names no tool of a server", "write mcp__SERVER__TOOL, each tool by its whole name")
+        return _NAMES[name.lower()], ""
+    others = _OF_OTHERS.fullmatch(name)
+    if others is not None:
+        if others["owner"] is None:
+            return frozenset(), f"{others['kind']}__*"
+        if others["tool"] is None:
+            return frozenset(), f"{name}__*"
+        return (frozenset(), name) if _EVERY in others["tool"] else (frozenset({name}), "")
+    if name.startswith(("mcp_", "plugin_")):
+        raise _no_tool_of_others(text, name)
     close = difflib.get_close_matches(name.lower(), _SPELLED, 1)
     remedy = f"did you mean {_SPELLED[close[0]]}?" if close else f"there are {', '.join(GROUPS)} and mcp__SERVER__TOOL"
     raise RuleError(text, f"is about the tool {name}, which there is not", remedy)
 
 
+def _no_tool_of_others(text: str, name: str) -> RuleError:
+    kind, owner = ("plugin", "PLUGIN") if name.startswith("plugin") else ("mcp", "SERVER")
+    forms = f"{kind}__{owner}__TOOL, {kind}__{owner}__get_*, {kind}__{owner} for all of its tools, or {kind}__*"
+    if name.startswith("mcp_connect"):
+        return RuleError(text, "is about starting a server, which no rule is about", f"write one of {forms}")
+    if _EVERY in name:
+        return RuleError(text, f"has a pattern where the name of a {owner.lower()} is expected", f"write {forms}")
+    return RuleError(text, f"names no tool of a {owner.lower()}", f"write {forms}")
+
+
 def _a_command(text: str, name: str) -> RuleError:
     """What is wrong with words that are not headed by a tool: most likely they are a command."""
-    if name.startswith("mcp_"):
-        return RuleError(text, "has a pattern for a name", "write mcp__SERVER__TOOL, each tool by its whole name")
+    if name.startswith(("mcp_", "plugin_")):
+        return _no_tool_of_others(text, name)
     return RuleError(
         text,
         f"is about the tool {name}, which there is not",

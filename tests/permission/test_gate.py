@@ -226,6 +226,20 @@ def test_a_tool_that_reaches_out_can_be_remembered_by_name(world):
     assert world.gate(allow=("mcp__x__y",)).judge("mcp__x__y", Proposal("Call", "other", ())).action == "allow"
 
 
+@pytest.mark.parametrize("effects", [(), (Effect("network"),), (Effect("job"),)])
+def test_rules_about_all_tools_of_a_server(world, effects):
+    def judged(gate, tool):
+        return gate.judge(tool, Proposal("Call", "other", effects)).action
+
+    denied = world.gate("yolo", deny=("mcp__x",), allow=("mcp__x__y",))
+    assert [judged(denied, tool) for tool in ("mcp__x__y", "mcp__x__z", "mcp__xx__y")] == ["deny", "deny", "allow"]
+    asked = world.gate(ask=("mcp__x__drop_*",), allow=("mcp__x", "plugin__p"))
+    tools = ("mcp__x__get", "mcp__x__drop_all", "plugin__p__q")
+    assert [judged(asked, tool) for tool in tools] == ["allow", "ask", "allow"]
+    none = world.gate("yolo", deny=("mcp__*", "plugin__*"))
+    assert [judged(none, tool) for tool in ("mcp__a__b", "plugin__a__b")] == ["deny", "deny"]
+
+
 def test_a_name_that_cannot_be_judged_by_eye_is_not_remembered(world):
     gate = world.gate(ask=("Edit",))
     verdict = judge(world, gate, "write", "a\nb")
