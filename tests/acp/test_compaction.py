@@ -104,15 +104,17 @@ def fill_until_asked(one: Agent, session: str, model: LongModel) -> tuple[int, i
         assert answered
 
 
+BOTH = pytest.mark.parametrize("api", ["openai-chat", "anthropic-messages"])
 SMALL = {"context_window": 12_000, "max_output_tokens": 1_000}
 
 
+@BOTH
 @pytest.mark.parametrize("summaries", ["good", "empty", "fail", "calls"])
 def test_a_summary_there_is_whatever_the_model_says(
-    agent: StartAgent, serve: Serve, long_workspace: Path, summaries: Summaries
+    agent: StartAgent, serve: Serve, long_workspace: Path, summaries: Summaries, api: str
 ) -> None:
     model = LongModel(12_000, PLAN, summaries)
-    serve(model, model=SMALL, tool_approval="yolo")
+    serve(model, dialect=api, model=SMALL, tool_approval="yolo")
     one = agent()
     session = one.new_session(long_workspace)
     updates = fill(one, session, model)
@@ -169,12 +171,13 @@ def test_USE_03_what_a_summary_costs_is_counted(agent: StartAgent, serve: Serve,
     assert spent - earlier >= len(json.dumps(body)) // 4 * 0.8
 
 
+@BOTH
 def test_what_turns_out_too_long_is_summarised_and_asked_once_more(
-    agent: StartAgent, serve: Serve, long_workspace: Path
+    agent: StartAgent, serve: Serve, long_workspace: Path, api: str
 ) -> None:
     model = LongModel(64_000)
     model.real_window = 9_000  # the settings say more than is true
-    serve(model, model={"context_window": 64_000, "max_output_tokens": 1_000})
+    serve(model, dialect=api, model={"context_window": 64_000, "max_output_tokens": 1_000})
     one = agent()
     session = one.new_session(long_workspace)
     updates = fill(one, session, model)
@@ -215,9 +218,10 @@ def test_it_can_be_switched_off_but_for_what_does_not_fit(
     assert "only when they no longer fit" in text_in(updates)
 
 
-def test_the_person_asks_for_a_summary(agent: StartAgent, serve: Serve, long_workspace: Path) -> None:
+@BOTH
+def test_the_person_asks_for_a_summary(agent: StartAgent, serve: Serve, long_workspace: Path, api: str) -> None:
     model = LongModel(64_000, PLAN)
-    serve(model, model={"context_window": 64_000}, compaction={"keep": 0.01}, tool_approval="yolo")
+    serve(model, dialect=api, model={"context_window": 64_000}, compaction={"keep": 0.01}, tool_approval="yolo")
     one = agent()
     session = one.new_session(long_workspace)
     updates, _ = one.prompt(session, "/compact")
@@ -266,9 +270,10 @@ def test_a_summary_that_never_comes_is_waited_for_no_longer_than_it_may_take(
     assert lines(updates)[0]["_meta"]["soba"]["compaction"]["strategy"] == "deterministic"
 
 
-def test_LOAD_a_summary_is_loaded_as_it_was(agent: StartAgent, serve: Serve, long_workspace: Path) -> None:
+@BOTH
+def test_LOAD_a_summary_is_loaded_as_it_was(agent: StartAgent, serve: Serve, long_workspace: Path, api: str) -> None:
     model = LongModel(12_000, PLAN)
-    serve(model, model=SMALL, tool_approval="yolo")
+    serve(model, dialect=api, model=SMALL, tool_approval="yolo")
     one = agent()
     session = one.new_session(long_workspace)
     fill(one, session, model, until=2)

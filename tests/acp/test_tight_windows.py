@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.acp.long_model import LongModel, spoken
+from tests.acp.long_model import LongModel
 from tests.agent import Agent, Message, text_in
 from tests.conftest import StartAgent
 from tests.model_server import ModelServer, Raw
@@ -30,7 +30,7 @@ class Steps(LongModel):
     def _step(self, messages: list[Message], tokens: int) -> Raw:
         self.done += 1
         self.asked.append(messages)
-        return spoken(["Reading. ", *self.call] if self.done % self.rounds else ["All is read."], tokens)
+        return self.speak(["Reading. ", *self.call] if self.done % self.rounds else ["All is read."], tokens)
 
 
 def session_of(agent: StartAgent, serve: Serve, workspace: Path, model: LongModel, window: int) -> tuple[Agent, str]:
