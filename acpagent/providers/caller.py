@@ -132,8 +132,9 @@ class Caller:
                 return lost(fault, self.name, self._host, self._timeouts)
             return FailedTry("broken", self.name, Phrase("model_no_answer"))
         said = scrub(fault.said)
-        if fault.status:
-            return failures.from_status(self.name, fault.status, said, code=fault.code, key_from=self._key_env)
+        status = fault.status or (400 if failures.is_too_long(400, fault.code, said) else 0)
+        if status:
+            return failures.from_status(self.name, status, said, code=fault.code, key_from=self._key_env)
         return ProviderFault("broken", says(self.name, Phrase("model_broke_off", said=said)))
 
     def _refused(self, answer: call.Answer, scrub: Scrubber) -> FailedTry | ProviderFault:

@@ -40,18 +40,33 @@ _STATUS_OF_CODE = {
 
 def read_error(value: Any) -> Told | None:
     """The error that a decoded body or payload tells of, None if it tells of none."""
+    if isinstance(value, list) and len(value) == 1:  # one server wraps its errors so
+        value = value[0]
     if not isinstance(value, Mapping):
         return None
     error = value.get("error") or value.get("detail") or (value.get("message") if "choices" not in value else None)
     if isinstance(error, Mapping):
         words = [str(error[key]) for key in ("code", "type") if isinstance(error.get(key), str)]
-        said = error.get("message")
+        said = _with_upstream(error)
         status = next((error[key] for key in ("code", "status") if _is_status(error.get(key))), 0)
         status = status or next((_STATUS_OF_CODE[word] for word in words if word in _STATUS_OF_CODE), 0)
         return Told(said if isinstance(said, str) else json.dumps(error), " ".join(words), status)
     if error:
         return Told(error if isinstance(error, str) else json.dumps(error))
     return None
+
+
+def _with_upstream(error: Mapping[str, Any]) -> Any:
+    """The error's words, with those of the server behind a router, which says no more than that there was one."""
+    said, metadata = error.get("message"), error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    if not (isinstance(said, str) and isinstance(raw, str) and raw.strip()):
+        return said
+    try:
+        told = read_error(json.loads(raw))
+    except (ValueError, RecursionError):
+        told = None
+    return f"{said}: {told.said if told is not None else raw}"
 
 
 def _is_status(value: Any) -> bool:

@@ -20,11 +20,16 @@ Kind = Literal["auth", "payment", "too_long", "rate", "unavailable", "rejected",
 PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 SHOWN = 300  # letters of a server's own words
 
+# Each server has words of its own for a conversation that is too long.
 _TOO_LONG = re.compile(
-    r"context[ _-]?(length|window|size)|maximum context|(prompt|input|request) is too (long|large)|"
-    r"too many (input )?tokens|reduce the length|exceed context limit",
+    r"context[ _-]?(length|window|size)|maximum (context|prompt length)|maximum model length|exceeds? context limit|"
+    r"(prompt|input|request) (is )?too (long|large)|prompt exceeds max length|prompt 超长|range of input length should|"
+    r"too many (input )?tokens|reduce the length|exceed(s|ed) model token limit|"
+    r"token count.{0,24} exceeds the (limit|maximum)|`inputs` (tokens|must have less than)|"
+    r"max_tokens must be at least 1, got -",
     re.IGNORECASE,
 )
+_TOO_LARGE_AT_ONCE = re.compile(r"request too large", re.IGNORECASE)  # for what may be sent in a minute, ever
 _NO_CREDIT = re.compile(
     r"insufficient[ _](quota|balance|credit|funds)|billing[ _]hard[ _]limit|credit balance is too low|billing_error",
     re.IGNORECASE,
@@ -95,7 +100,7 @@ def from_status(
     if status in (401, 403):  # never the server's words: they may quote the key
         refused = Phrase("model_key_refused", status=status, remedy=_key_remedy(key_from))
         return ProviderFault("auth", says(who, refused))
-    if status == 413 or (status in (400, 422) and _TOO_LONG.search(f"{code} {said}")):
+    if status == 413 or (status == 429 and _TOO_LARGE_AT_ONCE.search(said)) or is_too_long(status, code, said):
         return ProviderFault("too_long", says(who, cause("model_too_long")))
     if status == 429:
         return FailedTry("rate", who, cause("model_too_many"), after=after)
@@ -107,6 +112,11 @@ def from_status(
     if _NO_TOOLS.search(said):
         rejected = Phrase("model_no_tools", cause=rejected)
     return ProviderFault("rejected", says(who, rejected))
+
+
+def is_too_long(status: int, code: str, said: str) -> bool:
+    """Whether a server's words, with a status that can mean so, are about a conversation that is too long."""
+    return status in (400, 422, 500) and _TOO_LONG.search(f"{code} {said}") is not None
 
 
 def retry_after(header: str | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 from dataclasses import dataclass, replace
@@ -129,6 +130,81 @@ def test_a_status_that_will_not_pass(status: int, message: str, kind: str) -> No
     assert outcome.fault.kind == kind
     assert f"HTTP {status}" in outcome.fault.message
     assert (message in outcome.fault.message) is (kind != "auth")
+
+
+UPSTREAM = '{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8"}}'
+# As they come from OpenAI, Azure, Groq, Anthropic, llama.cpp, vLLM, LM Studio, Ollama, OpenRouter, DeepSeek, Gemini,
+# Mistral, xAI, Moonshot, DashScope, Zhipu, Cerebras, Copilot and TGI.
+TOO_LONG: list[tuple[int, Any]] = [
+    (400, {"error": {"message": "This model's maximum context length is 8192 tokens. However, your messages resulted "
+                     "in 9000 tokens.", "type": "invalid_request_error", "code": "context_length_exceeded"}}),
+    (400, {"error": {"message": "Your input exceeds the context window of this model.", "param": "input"}}),
+    (400, {"error": {"message": "no words of use", "code": "context_length_exceeded"}}),
+    (429, {"error": {"message": "Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 43000.",
+                     "type": "tokens", "code": "rate_limit_exceeded"}}),
+    (413, {"error": {"message": "Request too large for model `l`", "type": "tokens", "code": "rate_limit_exceeded"}}),
+    (400, {"type": "error", "error": {"type": "invalid_request_error",
+                                      "message": "prompt is too long: 213462 tokens > 200000 maximum"}}),
+    (400, {"type": "error", "error": {"type": "invalid_request_error", "message": "input length and `max_tokens` "
+                                      "exceed context limit: 197202 + 21333 > 200000, decrease input length"}}),
+    (413, {"type": "error", "error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}}),
+    (400, {"error": {"code": 400, "message": "the request exceeds the available context size, try increasing it",
+                     "type": "exceed_context_size_error", "n_prompt_tokens": 9, "n_ctx": 8}}),
+    (500, {"error": {"code": 500, "message": "Context size has been exceeded.", "type": "server_error"}}),
+    (400, {"object": "error", "message": "This model's maximum context length is 4096 tokens. However, you requested "
+           "5000 tokens", "type": "BadRequestError", "code": 400}),
+    (400, {"error": {"message": "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+                     "type": "BadRequestError", "code": 400}}),
+    (400, {"error": {"message": "max_tokens must be at least 1, got -308.", "type": "BadRequestError", "code": 400}}),
+    (400, {"error": "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded "
+           "with context length of only 4096 tokens, which is not enough."}),
+    (400, {"error": {"message": "prompt too long; exceeded max context length by 12 tokens", "type": "api_error"}}),
+    (400, {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": UPSTREAM}}}),
+    (400, {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": "prompt is too long"}}}),
+    (400, [{"error": {"code": 400, "message": "The input token count (12) exceeds the maximum number of tokens allowed "
+                      "(10).", "status": "INVALID_ARGUMENT"}}]),
+    (400, {"object": "error", "message": "Prompt contains 40000 tokens, too large for model with 32768 maximum context "
+           "length", "type": "invalid_request_prompt", "code": "3051"}),
+    (400, {"code": "Client specified an invalid argument",
+           "error": "This model's maximum prompt length is 131072 but the request contains 150000 tokens."}),
+    (400, {"error": {"message": "Invalid request: Your request exceeded model token limit: 131072"}}),
+    (400, {"error": {"code": "invalid_parameter_error",
+                     "message": "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 9]"}}),
+    (400, {"error": {"code": "1261", "message": "Prompt exceeds max length"}}),
+    (400, {"message": "Please reduce the length of the messages or completion. Current length is 10 while limit is 8",
+           "type": "invalid_request_error", "code": "context_length_exceeded"}),
+    (400, {"error": {"message": "prompt token count of 15 exceeds the limit of 12",
+                     "code": "model_max_prompt_tokens_exceeded"}}),
+    (422, {"error": "Input validation error: `inputs` must have less than 1024 tokens. Given: 1500"}),
+    (422, {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 4000 and 200"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body"), TOO_LONG)
+def test_every_server_has_its_own_words_for_too_long(status: int, body: Any) -> None:
+    refused = Raw([json.dumps(body).encode()], status, {"Content-Type": "application/json"})
+    told = body[0] if isinstance(body, list) else body
+    inside = Raw([b"data: %b\n\n" % json.dumps(told).encode()])
+    for answer in (refused, inside) if "error" in told else (refused,):
+        with ModelServer(lambda request, answer=answer: answer) as server:
+            outcome = call(over_http(server.base_url, policy=QUICK))
+            assert len(server.requests) == 1  # the same again would fail again
+        assert outcome.fault is not None
+        assert outcome.fault.kind == "too_long", outcome.fault.message
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens: 200000 > 8192, which is the maximum allowed number of output tokens",
+        "tools.0.function.name is too long",
+        "Unsupported parameter: 'max_tokens'",
+    ],
+)
+def test_what_only_sounds_like_it_is_no_conversation_that_is_too_long(message: str) -> None:
+    outcome, _ = play({"error": {"status": 400, "message": message}})
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "rejected"
 
 
 @pytest.mark.parametrize(
