@@ -36,7 +36,11 @@ def complete(name: str, written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _figures(body: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in body.items() if key != "as_of"}
+    """What is known of a model; of when it is, only its price says."""
+    figures = {key: value for key, value in body.items() if key != "as_of"}
+    if "price" in figures and "as_of" in body:
+        figures["price"] = {**figures["price"], "as_of": body["as_of"]}
+    return figures
 
 
 def _filled(known: dict[str, Any], written: Any) -> Any:

@@ -29,7 +29,7 @@ def _nothing() -> Mapping[str, Any]:
 @dataclass(frozen=True, slots=True)
 class Price:
     """What `per` tokens cost in `currency` (ISO 4217): sent, found in the provider's cache, answered, and put into the
-    cache (None: as any that are sent)."""
+    cache (None: as any that are sent). `as_of`: the day that the price is of, empty if nobody said."""
 
     input: float
     cached: float
@@ -37,6 +37,7 @@ class Price:
     currency: str = "USD"
     per: int = 1_000_000
     written: float | None = None
+    as_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

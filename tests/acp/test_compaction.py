@@ -400,7 +400,7 @@ def test_a_spent_budget_ends_the_turn_until_it_is_raised(agent: StartAgent, serv
 
 
 def test_a_limit_on_cost_holds_in_the_middle_of_a_turn(agent: StartAgent, serve: Serve, long_workspace: Path) -> None:
-    price = {"input": 1.0, "cached": 1.0, "output": 1.0, "currency": "EUR", "per": 1_000}
+    price = {"input": 1.0, "cached": 1.0, "output": 1.0, "currency": "EUR", "per": 1_000, "as_of": "2026-11-15"}
     model = LongModel(64_000)
     serve(model, model={"context_window": 64_000, "price": price}, limits={"session_cost": 2})
     one = agent()
@@ -412,6 +412,8 @@ def test_a_limit_on_cost_holds_in_the_middle_of_a_turn(agent: StartAgent, serve:
     assert "of its 2 EUR, so the model is not asked any more" in text_in(updates)
     read = [update for update in updates if update.get("status") == "completed"]
     assert read  # what was begun was finished
-    assert "of 100 EUR" in asked(one, session, "/budget cost 100")
+    said = asked(one, session, "/budget cost 100")
+    assert "of 100 EUR" in said
+    assert "Prices are of 2026-11-15" in said
     assert asked(one, session, "go on with step 1")
     assert model.faults == []

@@ -212,13 +212,16 @@ def test_a_preset_knows_models(home: Home) -> None:
         for model, figures in preset["models"].items():
             assert re.fullmatch(r"2026-\d\d-\d\d", figures["as_of"])
             assert loaded.models[model].context_window == figures["context_window"]
+            price = loaded.models[model].price
+            assert (price.as_of if price else "") == (figures["as_of"] if "price" in figures else "")
 
 
 def test_what_is_written_of_a_model_beats_what_is_known(home: Home) -> None:
     text = "providers: {anthropic: {models: {claude-haiku-4-5: {max_output_tokens: 9, efforts: []}, other: }}}"
     known, other = home.load(text).providers["anthropic"].models.values()
     assert (known.context_window, known.max_output_tokens, known.efforts) == (200_000, 9, ())
-    assert known.price == Price(1, 0.1, 5, written=1.25)
+    assert known.price is not None
+    assert replace(known.price, as_of="") == Price(1, 0.1, 5, written=1.25)
     assert (other.context_window, other.price) == (128_000, None)
 
 

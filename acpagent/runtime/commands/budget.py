@@ -66,6 +66,8 @@ def _lines(desk: CommandDesk) -> Iterator[str]:
         if percent >= WARNINGS[0]:
             yield desk.say("budget_low", left=max(limit - budget.tokens, 0))
     yield from _of_cost(budget, desk)
+    if budget.cost is not None and (day := _day_of_prices(desk)):
+        yield desk.say("budget_prices", day=day)
     yield desk.say(f"auto_compact_{desk.controls['auto_compact']}", percent=round(budget.at * 100))
     yield desk.say("budget_how")
 
@@ -80,6 +82,12 @@ def _of_cost(budget: Budget, desk: CommandDesk) -> Iterator[str]:
         percent = _percent(budget.cost, limit)
         params = {"cost": money(budget.cost), "limit": money(limit), "currency": currency, "percent": percent}
         yield desk.say("budget_cost_of", **params)
+
+
+def _day_of_prices(desk: CommandDesk) -> str:
+    """The day that the prices of the model are of, empty where nobody said."""
+    values = desk.settings(desk.requested().values["model"]).values
+    return next((text for place, text in values if place.endswith(".price.as_of")), "")
 
 
 def _percent(part: float, whole: float) -> int:

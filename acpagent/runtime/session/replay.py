@@ -29,6 +29,9 @@ from acpagent.runtime.turn import compaction
 from acpagent.runtime.turn.branches import live
 from acpagent.runtime.turn.toolrun import parse_arguments
 
+# The fact by which a call is known of which acpagent did not live to see the end.
+ABANDONED = "abandoned"
+
 
 def mend(stored: Iterable[Entry]) -> list[Entry]:
     """What a killed process left undone: each call without an end gets one (LOAD-04), an open turn is closed."""
@@ -53,7 +56,8 @@ def mend(stored: Iterable[Entry]) -> list[Entry]:
 def _abandoned(made: CallMade, words: Phrase) -> ToolCall:
     arguments, _ = parse_arguments(made.arguments)
     title = made.name or Phrase("title_unknown")
-    return ToolCall(made.call_id, made.name, title, "other", "failed", arguments, None, (), (Text(words),))
+    call = ToolCall(made.call_id, made.name, title, "other", "failed", arguments, None, (), (Text(words),))
+    return replace(call, facts={ABANDONED: True})
 
 
 def events(stored: Iterable[Entry]) -> Iterator[Event]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from acpagent.core import files
 from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import OurFault
-from acpagent.core.history import Entry, FileKept
+from acpagent.core.history import CallSettled, Entry, FileKept
 from acpagent.core.phrases import why
+from acpagent.runtime.session.replay import ABANDONED
 from acpagent.runtime.turn import keeping
 from acpagent.runtime.turn.keeping import Held
 
@@ -53,14 +54,19 @@ class _Chain:
     obstacle: Obstacle | None = None
 
 
-def targets(since: Iterable[Entry], get: Callable[[str], bytes | None]) -> list[Target]:
+def targets(
+    since: Iterable[Entry], get: Callable[[str], bytes | None], only_reads: Callable[[str], bool] = lambda name: False
+) -> list[Target]:
     """The files that calls changed in these entries, whatever branch they are of. Raises `Blocked` where one of them
-    was changed by somebody else between or since, or cannot be brought back."""
+    was changed by somebody else between or since, or cannot be brought back, or where nobody knows what a call changed;
+    `only_reads` says of a tool's name that it changes nothing."""
     chains: dict[str, _Chain] = {}
+    found, obstacles = list[Target](), list[Obstacle]()
     for entry in since:
         if isinstance(entry, FileKept):
             _link(chains, entry)
-    found, obstacles = list[Target](), list[Obstacle]()
+        elif isinstance(entry, CallSettled) and entry.call.facts.get(ABANDONED) and not only_reads(entry.call.name):
+            obstacles.append(Obstacle(entry.call.name, "rewind_lost_killed"))
     for path, chain in chains.items():
         target = chain.obstacle or _target(path, chain, get)
         if isinstance(target, Obstacle):

@@ -19,6 +19,7 @@ from acpagent.core.history import (
     UserSaid,
 )
 from acpagent.core.scope import Scope
+from acpagent.core.toolcalls import is_harmless
 from acpagent.runtime.session import restoring
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.turn.branches import live
@@ -78,7 +79,7 @@ class Rewinder:
         """What was left before is brought back as well: the files stand as all of it made them."""
         begin = next(at for at, entry in enumerate(past) if _opens(entry, point.turn_id))
         contents = self.keep.contents
-        wanted = restoring.targets(past[begin:], contents.get)
+        wanted = restoring.targets(past[begin:], contents.get, self._only_reads)
         # Through the editor neither exact bytes nor all or nothing could be promised: it must have nothing to lose.
         unsaved = [target.path for target in wanted if self.has_unsaved(target.path, self.scope)]
         if unsaved:
@@ -90,6 +91,10 @@ class Rewinder:
         return [
             FileKept(self.turn_id, target.path, target.now.digest, target.digest, target.now.mode) for target in wanted
         ]
+
+    def _only_reads(self, name: str) -> bool:
+        tool = self.keep.loadout.tools.get(name)
+        return tool is not None and is_harmless(tool)
 
     def _entry(self, point: Point, restored: list[FileKept], used: int) -> Rewound:
         keep, provider = self.keep, self.keep.loadout.provider

@@ -49,6 +49,7 @@ from acpagent.toolbox.buffers import has_unsaved, unsaved
 from acpagent.wire import codes
 
 TITLE_LENGTH = 80
+_STORE_SECONDS = 5.0  # that a call waits until it is on record
 
 
 @dataclass(slots=True)
@@ -372,6 +373,7 @@ class TurnRunner:
             tell=speaker.tell,
             allow_everything=lambda: self.set_controls({"tool_approval": "yolo"}),
             check_store=keep.journal.check,
+            wait_for_store=lambda: keep.journal.wait(_STORE_SECONDS),
             watch=keep.witness.watch,
             changed=changed,
             keep_files=lambda proposal, ctx: keeping.before(turn_id, proposal, unsaved(ctx), keep.contents.put),

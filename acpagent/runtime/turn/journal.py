@@ -47,6 +47,13 @@ class Journal:
                 raise OurFault(Phrase("not_stored_in_time"))
         self.check()
 
+    def wait(self, timeout: float) -> None:
+        """Wait until everything added is stored, but no longer than `timeout` seconds: what is slow to store is no
+        reason not to go on. Raises `OurFault` if it could not be stored. Any thread."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._queued or self._fault is not None, timeout)
+        self.check()
+
     def check(self) -> None:
         """Raise `OurFault` if the last write failed."""
         if self._fault is not None:

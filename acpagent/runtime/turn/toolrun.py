@@ -52,7 +52,8 @@ TITLE_CHARACTERS = 120
 @dataclass(slots=True)
 class Desk:
     """What a runner needs of its session and turn, made once per turn. `objection` says why a call that may run has to
-    wait all the same; `watch` looks before and after each call, and `changed` is told what it changed."""
+    wait all the same; `wait_for_store` waits until what is known of it is stored; `watch` looks before and after each
+    call, and `changed` is told what it changed."""
 
     turn_id: str
     scope: Scope
@@ -66,6 +67,7 @@ class Desk:
     tell: Callable[[Notice], None]
     allow_everything: Callable[[], None]
     check_store: Callable[[], None] = lambda: None
+    wait_for_store: Callable[[], None] = lambda: None
     objection: Callable[[str, Proposal], str | None] = lambda tool_name, proposal: None
     hooks: TurnHooks = field(default_factory=TurnHooks)
     watch: Watch | None = None
@@ -317,6 +319,8 @@ class ToolRunner:
         if self._desk.watch is not None:
             through_editor = running.context.files is not None
             running.watched = self._desk.watch.begin(running.tool, running.proposal, through_editor)
+            if running.watched is not None:  # however this process ends, what it began is on record
+                self._desk.wait_for_store()
         result = self._applied(running)
         if running.watched is None:
             return result
