@@ -221,7 +221,7 @@ def test_what_is_written_of_a_model_beats_what_is_known(home: Home) -> None:
     known, other = home.load(text).providers["anthropic"].models.values()
     assert (known.context_window, known.max_output_tokens, known.efforts) == (200_000, 9, ())
     assert known.price is not None
-    assert replace(known.price, as_of="") == Price(1, 0.1, 5, written=1.25)
+    assert dataclasses.replace(known.price, as_of="") == Price(1, 0.1, 5, written=1.25)
     assert (other.context_window, other.price) == (128_000, None)
 
 
