@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from acpagent.config import credentials, language, locate, redaction, settings, shown
 from acpagent.config.credentials import Secret
 from acpagent.config.problems import ConfigError
+from acpagent.config.redaction import Current
 from acpagent.config.selection import UnknownModel
 from acpagent.config.settings import NO_EFFORT, ModelSettings, ProviderSettings, Settings
 from acpagent.config.shown import Key, Shown
@@ -51,6 +52,7 @@ from acpagent.toolbox.memory import RecallMemory, Remember
 from acpagent.toolbox.registry import Registry, builtin_tools
 from acpagent.wire import codes
 
+_SHORTEST_SECRET = 12  # letters; what is shorter may be any word of a file that the model reads
 
 @dataclass(frozen=True, slots=True)
 class Flags:
@@ -81,6 +83,7 @@ class Assembly:
         self._stamp = _stamp(home)
         self._settings, defaults = _read(home, flags)
         self._sent: dict[str, Secret | None] = {}  # the key that each provider got last
+        self._own = Current(home, redaction.own, _SHORTEST_SECRET)
         store = Store(locate.store_file(home))
         self._repositories = Repositories(_Granted(store))
         self._approvals = Approvals(store)
@@ -98,6 +101,7 @@ class Assembly:
             memory=self._memory,
             settings=self._shown,
             hide=self._hide,
+            hide_own=lambda text: self._own.secrets.values(text),
             defaults=defaults,
             report=report,
             observe=observe,

@@ -103,7 +103,7 @@ def run(words: Sequence[str]) -> int:
             return setup.run(options.setup)
         home = locate.home()
         known = startup.read(home, options.model)
-        trace = _trace()
+        trace = _trace(home)
     except (UsageError, ConfigError) as error:
         diagnostics.say(NAME, str(error))
         return 2
@@ -222,14 +222,14 @@ def _check() -> Any:
     return outgoing_check("agent")
 
 
-def _trace() -> Trace | None:
+def _trace(home: str) -> Trace | None:
     path = os.environ.get("ACPAGENT_TRACE")
     if not path:
         return None
     from acpagent.acp.v1.trace import Trace
 
     try:
-        return Trace(path)
+        return Trace(path, home)
     except OSError as error:
         raise UsageError(f"ACPAGENT_TRACE: the file cannot be written: {error.strerror}") from None
 

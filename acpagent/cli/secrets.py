@@ -29,7 +29,7 @@ class Redactor:
 
     def anonymous(self, text: str) -> str:
         """The same, without the person's home folder and the machine's name."""
-        text = self(text)
+        text = self._hide.strictly(text)
         if len(self._person) > 1:
             text = re.sub(rf"{re.escape(self._person)}(?![\w.-])", "~", text)
         return self._machine.sub("HOST", text)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from acpagent.config.redaction import Secrets
 from acpagent.core import bounds
 from acpagent.extensions.ration import Ration
+
+_SHAPES = Secrets(())
 
 
 class Chatter:
@@ -31,5 +34,5 @@ class Chatter:
                 self._left_out = True
                 return
             self._left_out = False
-            text = bounds.one_line(line[: self._MOST].decode("utf-8", "replace"), self._MOST)
+            text = bounds.one_line(_SHAPES.strictly(line[: self._MOST].decode("utf-8", "replace")), self._MOST)
             self._log(f"plugin {self._name}: {text}")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 
+from acpagent.config.redaction import Secrets
 from acpagent.core import bounds
 from acpagent.mcp_client.spec import ServerSpec
 
 LINE_LETTERS = 500
 TOTAL_LETTERS = 64 * 1024  # of one connection
+
+
+_SHAPES = Secrets(())
 
 
 class Remarks:
@@ -21,7 +25,8 @@ class Remarks:
         self._left = TOTAL_LETTERS
 
     def say(self, text: str) -> None:
-        line = bounds.one_line(bounds.printable(self._spec.hide(bounds.clean(text))), LINE_LETTERS)
+        hidden = _SHAPES.strictly(self._spec.hide(bounds.clean(text)))
+        line = bounds.one_line(bounds.printable(hidden), LINE_LETTERS)
         if not line or self._left <= 0:
             return
         self._left -= len(line)

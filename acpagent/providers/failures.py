@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Literal
 
+from acpagent.config.redaction import Secrets
 from acpagent.core.catalogue import Phrase
 from acpagent.core.model import ProviderFault
 
@@ -64,6 +65,9 @@ def says(who: str, cause: str) -> Phrase:
     return Phrase("model_says", who=who, cause=cause)
 
 
+_SHAPES = Secrets(())  # servers quote what they were sent, be it a proxy's and not ours
+
+
 class Scrubber:
     """Takes secrets out of other people's words, and bounds them."""
 
@@ -78,7 +82,7 @@ class Scrubber:
         """`text` in one line of at most `SHOWN` letters, `***` for each secret."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        text = _SPACE.sub(" ", text).strip()
+        text = _SPACE.sub(" ", _SHAPES.strictly(text)).strip()
         return text if len(text) <= SHOWN else text[: SHOWN - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 

@@ -25,6 +25,9 @@ KINDS = {
         ./run_tests.py | node --test | deno test -A | mix test | zig build test | swift test | bash -c "pytest -q"
         sh -ec "cd x && pytest" | (cd sub && pytest) | set -o pipefail; pytest \\| tee log | pytest && echo fine
         set -euo pipefail; pytest \\| tail; echo fine | cd sub; pytest | pytest -q 2>&1 | pytest > out.txt
+        { pytest -q; } | pytest \\|\\| exit 1 | cd x && pytest \\|\\| false | bash -o pipefail -c "pytest \\| tail"
+        bash -euo pipefail -c "pytest \\| tail; echo" | bash -ec "pytest; echo fine" | cd a; true; pytest
+        jest --passWithNoTests --watch=false
         pytest -n 4 | conda run -n env pytest | exec pytest | hatch test | python test_thing.py
         """,
     "lint": """
@@ -53,13 +56,15 @@ NOTHING = """
     prettier --write . | which pytest | type pytest | gradle clean | mvn clean | mvn -v
     gradle -x test dependencies | tox -l | rake -T | docker run test | sudo | true | man pytest | "pytest is great"
     $RUNNER test | vim tests | timeout 60 | env | uv sync | npx cowsay test | ctest -N
+    go test -list . | go test -c | jest --watch=true | ctest --show-only=json-v1
     """
 MASKED = """
     pytest \\|\\| true | pytest; true | pytest; echo $? | pytest ; exit 0 | pytest \\| tail
     pytest 2>&1 \\| head -5 | pytest & | pytest \\| tee log && echo | ! pytest | false \\|\\| pytest
     if pytest; then echo; fi | while pytest; do break; done | echo $(pytest) | f() { pytest; }; f
     pytest() { true; }; pytest | trap "exit 0" EXIT; pytest | pylint --exit-zero x | npm test --if-present
-    jest --passWithNoTests | mvn verify -DskipTests | make -i test | case x in x) pytest;; esac
+    pytest \\|\\| exit 0 | { pytest; } \\| tail | { pytest; true; } | pytest \\|\\| exit 1; true | (pytest) &
+    mvn verify -DskipTests | make -i test | case x in x) pytest;; esac
     bash -c "pytest; true" | bash -c "pytest" \\| tail | pytest \\|& cat | pytest "unclosed | set +e; pytest; echo
     """
 
@@ -112,6 +117,17 @@ def test_what_leaves_files_as_they_are(line: str) -> None:
 def test_several_checks_of_one_line() -> None:
     found = recognise(parse("ruff check . && mypy && cd web && timeout 60 npx jest -t 'a b'"))
     assert found == (Check("lint", "ruff check ."), Check("types", "mypy"), Check("test", "jest -t a b"))
+
+
+def test_the_same_check_elsewhere_is_another() -> None:
+    keys = [recognise(parse(line))[0].key for line in ("pytest", "cd a && pytest", "cd b && pytest", "X=1 pytest")]
+    assert len(set(keys)) == 3
+    assert keys[0] == keys[3]
+
+
+def test_leaving_with_a_failure_changes_nothing_behind_a_check() -> None:
+    assert [check.last for check in recognise(parse("pytest || exit 1"))] == [True]
+    assert [check.last for check in recognise(parse("pytest && touch x"))] == [False]
 
 
 def test_only_the_last_of_a_sequence_counts() -> None:

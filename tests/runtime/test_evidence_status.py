@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -71,8 +72,20 @@ def run(number: int, command: str, went: CheckStatus, kind: CheckKind = "test") 
     ],
 )
 def test_what_a_later_check_takes_the_place_of(history: list[tuple[str, CheckStatus]], standing: list[int]) -> None:
+    """Something is changed before each."""
     runs = [run(number, *one) for number, one in enumerate(history, 1)]
-    assert [one.at for one in status.standing(runs)] == standing
+    assert [one.at for one in status.standing(runs, {1, 2})] == standing
+
+
+def test_a_failure_stands_while_nothing_was_changed() -> None:
+    """Another check of its kind that passes does not show that this one would pass now; the same one does."""
+    failed, other, again = run(1, "pytest", "failed"), run(3, "pytest a", "passed"), run(5, "pytest", "passed")
+    elsewhere = replace(again, check=replace(again.check, place="sub/"))
+    assert status.standing([failed, other], {1}) == [failed, other]
+    assert status.standing([failed, other], {2}) == [other]
+    assert status.standing([failed, again]) == [again]
+    assert status.standing([failed, elsewhere]) == [failed, elsewhere]
+    assert status.standing([replace(failed, status="not_run"), other]) == [other]
 
 
 def test_a_check_of_another_kind_takes_no_place() -> None:
@@ -121,7 +134,9 @@ No tests were found!!!
 5 deselected in 0.1s
 Tests run: 0, Failures: 0
 ok | 0 passed | 0 failed (2ms)
-> Task :test NO-SOURCE"""
+> Task :test NO-SOURCE
+ss [100%]
+Tests:       1 skipped, 1 total"""
 SOME_RAN = """\
 3 passed, 1 skipped in 0.1s
 10 passed
@@ -133,6 +148,7 @@ all good
 Tests run: 3, Failures: 0
 Tests:       2 passed, 2 total
 1 failed, 2 passed in 1s
+..s. [100%]
 collected 0 items / 1 error
 OK (3 tests, 5 assertions)"""
 
@@ -146,6 +162,39 @@ def test_runners_that_ran_nothing(output: str) -> None:
 @pytest.mark.parametrize("output", SOME_RAN.splitlines())
 def test_runners_that_ran_something(output: str) -> None:
     assert not outcomes.ran_nothing(output)
+
+
+def test_all_of_them_skipped() -> None:
+    assert outcomes.ran_nothing("ss\n---\nRan 2 tests in 0.000s\n\nOK (skipped=2)\n")
+    assert not outcomes.ran_nothing("s.\n---\nRan 2 tests in 0.000s\n\nOK (skipped=1)\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "output", "expected"),
+    [
+        ("pytest -qq", 5, "", "not_run"),
+        ("pytest a", 4, "ERROR: file or directory not found: a", "not_run"),
+        ("pytest", 2, "", "failed"),
+        ("make test", 5, "", "failed"),
+        ("unittest", 5, "", "not_run"),
+        ("pytest", 1, "/usr/bin/python3: No module named pytest", "not_run"),
+        ("pytest", 1, "E  ModuleNotFoundError: No module named 'x'\n1 failed in 0.1s", "failed"),
+        ("npm test", 1, 'npm error Missing script: "test"', "not_run"),
+        ("make test", 2, "make: *** No rule to make target 'test'.  Stop.", "not_run"),
+        ("make test", 2, "make: *** No rule to make target 'x.h', needed by 'x.o'.  Stop.", "failed"),
+    ],
+)
+def test_a_runner_that_does_not_come_to_it(command: str, code: int, output: str, expected: str) -> None:
+    assert outcomes.of(Check("test", command), {"exit_code": code}, output)[0] == expected
+
+
+def test_of_two_checks_in_a_line_a_status_says_nothing_of_one() -> None:
+    assert outcomes.of(Check("test", "pytest"), {"exit_code": 5}, "", 2)[0] == "failed"
+
+
+@pytest.mark.parametrize(("output", "expected"), [("Tests: 1 passed, 1 total", "passed"), ("", "not_run")])
+def test_what_passes_without_tests_has_to_name_some(output: str, expected: str) -> None:
+    assert outcomes.of(Check("test", "jest", lenient=True), {"exit_code": 0}, output)[0] == expected
 
 
 def test_a_bundle_is_stored_and_read_again() -> None:

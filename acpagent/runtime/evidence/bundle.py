@@ -32,6 +32,7 @@ from acpagent.runtime.evidence.account import Account
 from acpagent.runtime.evidence.ledger import SHELL_TOOL, SIGN_OFF_TOOL, Ledger, Ran
 
 COMMAND_CHARACTERS, SUMMARY_CHARACTERS, PREVIEW_CHARACTERS = 2000, 500, 500
+READ_CHARACTERS = 16_384  # of what is shortened
 MOST_ROWS = 200
 # What a person said to a question, and what stands for a refusal without one.
 _ALLOWED = frozenset({"once", "session", "repo", "full"})
@@ -40,11 +41,21 @@ _WENT: dict[str, Literal["success", "failure"]] = {"passed": "success", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a bundle says of where it comes from."""
+    """What a bundle says of where it comes from. `hide` takes secrets out of a text; what is cut is hidden before,
+    for half of a secret looks like none."""
 
     id: str
     roots: Roots
     now: Callable[[], str]
+    hide: Callable[[str], str] = lambda text: text
+
+    def line(self, text: str, most: int) -> str:
+        """A text in one line."""
+        return bounds.one_line(self.hide(text[:READ_CHARACTERS]), most)
+
+    def start(self, text: str, most: int) -> str:
+        """The beginning of a text."""
+        return self.hide(text[:READ_CHARACTERS])[:most]
 
 
 def assemble(account: Account, ledger: Ledger, session: Session, usage: Usage) -> Bundle | None:
@@ -56,9 +67,9 @@ def assemble(account: Account, ledger: Ledger, session: Session, usage: Usage) -
     if not mutated and not ran and account.complete:
         return None
     files = _files(account, ledger, session.roots)
-    standing = statuses.standing(ran)
-    checks = _checks(standing, files)
-    claims = _claims(account.settled, ledger)
+    standing = statuses.standing(ran, ledger.changes)
+    checks = _checks(standing, files, session)
+    claims = _claims(account.settled, ledger, session)
     diagnostics = _diagnostics(account.settled, ran)
     complete = account.complete and not any("job_id" in entry.call.facts for entry in account.settled)
     risks = statuses.risks(tuple(files.values()), checks, diagnostics, complete)
@@ -68,12 +79,12 @@ def assemble(account: Account, ledger: Ledger, session: Session, usage: Usage) -
         turn_id=account.turn_id,
         status=statuses.status(tuple(files.values()), checks, risks, claims, counts, account.blocked),
         created_at=session.now(),
-        summary=bounds.one_line(account.last_words, SUMMARY_CHARACTERS),
+        summary=session.line(account.last_words, SUMMARY_CHARACTERS),
         changed_files=tuple(files.values())[:MOST_ROWS],
         diff=_totals(tuple(files.values())),
-        commands=_commands(account.settled, ran)[:MOST_ROWS],
+        commands=_commands(account.settled, ran, session),
         checks=checks,
-        approvals=_approvals(account)[:MOST_ROWS],
+        approvals=_approvals(account, session)[:MOST_ROWS],
         claims=claims,
         risks=risks,
         review_actions=_reviews(account, session.roots),
@@ -100,7 +111,7 @@ def _totals(files: Sequence[ChangedFile]) -> DiffTotals:
     )
 
 
-def _checks(standing: Sequence[Ran], files: dict[str, ChangedFile]) -> tuple[CheckRun, ...]:
+def _checks(standing: Sequence[Ran], files: dict[str, ChangedFile], session: Session) -> tuple[CheckRun, ...]:
     """Where nothing checked what was changed, that is a check, too, which was not run."""
     found = [
         CheckRun(
@@ -109,7 +120,7 @@ def _checks(standing: Sequence[Ran], files: dict[str, ChangedFile]) -> tuple[Che
             run.status,
             run.check.kind,
             f"cmd_{run.call_id}",
-            bounds.one_line(run.check.command, COMMAND_CHARACTERS),
+            session.line(run.check.command, COMMAND_CHARACTERS),
             run.reason,
         )
         for number, run in enumerate(standing, 1)
@@ -119,23 +130,24 @@ def _checks(standing: Sequence[Ran], files: dict[str, ChangedFile]) -> tuple[Che
     return tuple(found)
 
 
-def _commands(settled: Sequence[CallSettled], ran: Sequence[Ran]) -> tuple[RanCommand, ...]:
+def _commands(settled: Sequence[CallSettled], ran: Sequence[Ran], session: Session) -> tuple[RanCommand, ...]:
     kinds = {run.call_id: run.check.kind for run in reversed(ran)}
-    return tuple(_command(entry, kinds.get(entry.call.id)) for entry in settled if _line(entry.call) is not None)
+    lines = [entry for entry in settled if _line(entry.call) is not None]
+    return tuple(_command(entry, kinds.get(entry.call.id), session) for entry in lines[:MOST_ROWS])
 
 
-def _command(entry: CallSettled, kind: str | None) -> RanCommand:
+def _command(entry: CallSettled, kind: str | None, session: Session) -> RanCommand:
     call, facts = entry.call, entry.call.facts
     return RanCommand(
         id=f"cmd_{call.id}",
-        command=(_line(call) or "")[:COMMAND_CHARACTERS],
+        command=session.start(_line(call) or "", COMMAND_CHARACTERS),
         status=_ended(call),
         tool_call_id=call.id,
         exit_code=facts.get("exit_code"),
         duration_ms=facts.get("duration_ms"),
         verification_kind=kind,
         output_digest="sha256:" + hashlib.sha256(entry.text.encode("utf-8", "surrogatepass")).hexdigest(),
-        output_preview=bounds.one_line(_shown(entry), PREVIEW_CHARACTERS),
+        output_preview=session.line(_shown(entry), PREVIEW_CHARACTERS),
     )
 
 
@@ -157,9 +169,9 @@ def _ended(call: ToolCall) -> CommandStatus:
     return "passed" if call.facts["exit_code"] == 0 and call.status == "completed" else "failed"
 
 
-def _approvals(account: Account) -> tuple[Approval, ...]:
+def _approvals(account: Account, session: Session) -> tuple[Approval, ...]:
     """Every question, every refusal without one, and what acted without anybody being asked."""
-    found = {row.call_id: _approval(row) for row in account.permitted}
+    found = {row.call_id: _approval(row, session) for row in account.permitted}
     for entry in account.settled:
         call = entry.call
         acted = ledgers.changed_paths(call) or "exit_code" in call.facts or "job_id" in call.facts
@@ -167,12 +179,17 @@ def _approvals(account: Account) -> tuple[Approval, ...]:
             line = _line(call)
             value = call.title if line is None else line
             found[call.id] = Approval(
-                call.id, call.name, "auto", True, "tool" if line is None else "command", value[:COMMAND_CHARACTERS]
+                call.id,
+                call.name,
+                "auto",
+                True,
+                "tool" if line is None else "command",
+                session.start(value, COMMAND_CHARACTERS),
             )
     return tuple(found.values())
 
 
-def _approval(row: Permitted) -> Approval:
+def _approval(row: Permitted, session: Session) -> Approval:
     allowed = row.outcome in _ALLOWED
     return Approval(
         tool_call_id=row.call_id,
@@ -180,7 +197,7 @@ def _approval(row: Permitted) -> Approval:
         decision=row.outcome if allowed else "deny",
         approved=allowed,
         approval_kind="command" if row.tool == SHELL_TOOL else "tool",
-        approval_value=row.subject[:COMMAND_CHARACTERS],
+        approval_value=session.start(row.subject, COMMAND_CHARACTERS),
         description=row.rule,
         reason=row.reason or ("" if row.outcome in (*_ALLOWED, "deny") else row.outcome),
     )
@@ -200,7 +217,7 @@ def _reviews(account: Account, roots: Roots) -> tuple[ReviewAction, ...]:
     return tuple(found)
 
 
-def _claims(settled: Sequence[CallSettled], ledger: Ledger) -> tuple[Claim, ...]:
+def _claims(settled: Sequence[CallSettled], ledger: Ledger, session: Session) -> tuple[Claim, ...]:
     """What was signed off, against the checks that passed after the last change before it."""
     found: list[Claim] = []
     for entry in settled:
@@ -211,7 +228,7 @@ def _claims(settled: Sequence[CallSettled], ledger: Ledger) -> tuple[Claim, ...]
             found.append(
                 Claim(
                     f"claim_{len(found) + 1}",
-                    bounds.one_line(_claim(entry.call.raw_input), SUMMARY_CHARACTERS),
+                    session.line(_claim(entry.call.raw_input), SUMMARY_CHARACTERS),
                     "supported" if proofs else "unsupported" if runs else "unverified",
                     tuple(dict.fromkeys(proofs)),
                 )

@@ -126,11 +126,13 @@ IDLE: dict[str, frozenset[str]] = {
     "nox": frozenset({"-l"}),
     "rake": frozenset({"-T", "-n"}),
     "cargo": frozenset({"help"}),
-    "go": frozenset({"help"}),
+    "go": frozenset({"help", "-list", "-c", "-n"}),
 }  # fmt: skip
+# With one of these it passes where there is nothing to run, and says so; by program, "" for all.
+LENIENT: dict[str, frozenset[str]] = {"": frozenset({"--passWithNoTests", "--pass-with-no-tests"})}
 # With one of these it says that all is well whatever it found; by program, "" for all.
 FORGIVING: dict[str, frozenset[str]] = {
-    "": frozenset({"--exit-zero", "--if-present", "--passWithNoTests", "--pass-with-no-tests"}),
+    "": frozenset({"--exit-zero", "--if-present"}),
     "make": frozenset({"-i", "--ignore-errors"}),
     "mvn": frozenset(
         {"-fn", "--fail-never", "-DskipTests", "-DskipTests=true", "-Dmaven.test.skip=true",

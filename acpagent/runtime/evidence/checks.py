@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,24 +22,36 @@ from acpagent.runtime.evidence.check_table import CheckKind
 class Check:
     """A check that a command line runs. `command` is the check itself, without what wraps it. `masked` says why the
     line's exit status is not the check's, in words; empty where it is: exit 0 then means that it passed. `last`:
-    nothing behind it in the line does anything but check."""
+    nothing behind it in the line does anything but check. `place`: the directories that the line goes to before it.
+    `lenient`: it passes without any test as well, so that only its own words say that there were some."""
 
     kind: CheckKind
     command: str
     masked: str = ""
     last: bool = field(default=True, compare=False)
+    place: str = field(default="", compare=False)
+    lenient: bool = field(default=False, compare=False)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The same for checks that are the same."""
+        return self.command, self.place
 
 
 # What may stand around a command without a word in its exit status.
-_TRANSPARENT = frozenset({"subshell"})
+_TRANSPARENT = frozenset({"subshell", "group"})
 _VERSIONED = re.compile(r"(python|pypy)[0-9.]+")
 _ERREXIT, _PIPEFAIL = re.compile(r"-[a-z]*e[a-z]*"), "pipefail"
+# What keeps a failure a failure, behind a check or at the end of what stands behind `||`.
+_STILL_FAILS = re.compile(r"\|\|\s*(?:exit\s+[1-9]\d{0,2}|false)\s*$")
+_FAILING = frozenset({"exit", "false"})
 
 
 def recognise(script: Script) -> tuple[Check, ...]:
     """Every check that a command line runs, in order."""
     found = list(_found(script))
-    checking = [position for position, _ in found]
+    checking = {position for position, _ in found}
+    checking |= {at for at, command in enumerate(script.commands) if any(_named(command, name) for name in _FAILING)}
     last_other = max((at for at in range(len(script.commands)) if at not in checking), default=-1)
     return tuple(replace(check, last=position > last_other) for position, check in found)
 
@@ -70,21 +83,29 @@ def _found(script: Script) -> Iterator[tuple[int, Check]]:
         words = unwrapped(plain)
         if not words:
             continue
-        masked = _masked(script, command)
+        masked, place = _masked(script, position), _place(script, position)
         if words[0] in table.SHELLS and (inner := _behind_c(words)) is not None:
             for check in recognise(shellparse.parse(inner)):
-                yield position, Check(check.kind, check.command, check.masked or masked)
+                yield position, replace(check, masked=check.masked or masked, place=place + check.place)
         elif (kind := _kind(words, plain)) is not None:
             forgives = "it forgives failures" if _has(table.FORGIVING, words) else ""
-            yield position, Check(kind, " ".join(words), forgives or masked)
+            lenient = _has(table.LENIENT, words)
+            yield position, Check(kind, " ".join(words), forgives or masked, place=place, lenient=lenient)
 
 
-def _masked(script: Script, command: Command) -> str:
+def _place(script: Script, position: int) -> str:
+    """Where the commands before one lead, in words that differ wherever the directories may."""
+    steps = [command.words for command in script.commands[:position] if _named(command, "cd")]
+    return "".join(f"{' '.join(word.text for word in words[1:])}/" for words in steps)
+
+
+def _masked(script: Script, position: int) -> str:
     """Why a command's failure may not be the line's."""
+    command = script.commands[position]
     if script.doubts:
         return "the command line cannot be read for sure"
     stops, pipefail = _settings(script)
-    text = script.text.replace("\\\n", " ").strip().rstrip(";").rstrip()
+    text = _STILL_FAILS.sub("", script.text.replace("\\\n", " ").strip().rstrip(";").rstrip()).rstrip()
     if "||" in text or "negation" in command.within or any(_named(other, "trap") for other in script.commands):
         return "its failure may count as success"
     if command.background:
@@ -93,8 +114,7 @@ def _masked(script: Script, command: Command) -> str:
         return "a pipe hides its exit status"
     if not _TRANSPARENT.issuperset(command.within) or any("function" in other.within for other in script.commands):
         return "it may not run at all, or not decide how the line ends"
-    outermost = [other for other in script.commands if "substitution" not in other.within]
-    after = outermost[outermost.index(command) + 1 :]
+    after = [other for other in script.commands[position + 1 :] if "substitution" not in other.within]
     if re.search(r"[;\n]", text) and not stops and any(not other.piped_from for other in after):
         return "what follows it decides how the line ends"
     return ""
@@ -162,12 +182,15 @@ def _behind_options(program: str, words: list[str], kept: str = "") -> list[str]
 
 
 def _behind_c(words: Sequence[str]) -> str | None:
-    """The command line that a shell is given."""
+    """The command line that a shell is given, with the options that decide how it ends as a command of its own."""
+    options = list[str]()
     for position, word in enumerate(words[1:-1], 1):
-        if not word.startswith("-"):
+        if not word.startswith("-") and not (options and options[-1].endswith("o")):
             return None
-        if not word.startswith("--") and word.endswith("c"):
-            return words[position + 1]
+        if word.startswith("-") and not word.startswith("--") and word.endswith("c"):
+            kept = [*options, word[:-1]] if len(word) > 2 else options
+            return f"set {shlex.join(kept)}; {words[position + 1]}" if kept else words[position + 1]
+        options.append(word)
     return None
 
 
@@ -254,4 +277,14 @@ def _plain_words(words: Sequence[str]) -> list[str]:
 
 def _has(rows: Mapping[str, Iterable[str]], words: Sequence[str]) -> bool:
     """Whether a command has one of the words that a table lists for it, or for all."""
-    return not {*rows[""], *rows.get(words[0], ())}.isdisjoint(words[1:])
+    listed = {*rows[""], *rows.get(words[0], ())}
+    return any(word in listed or _option(word) in listed for word in words[1:])
+
+
+def _option(word: str) -> str:
+    """The name of an option that is written with its value; nothing where the value takes it back."""
+    name, equals, value = word.partition("=")
+    return name if equals and word.startswith("-") and value.lower() not in _NO else ""
+
+
+_NO = frozenset({"no", "false", "0", "off"})

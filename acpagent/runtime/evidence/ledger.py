@@ -70,6 +70,7 @@ class Ledger:
     changed: dict[str, int] = field(default_factory=dict)  # path -> when last
     passed: list[Passed] = field(default_factory=list)
     ran: list[Ran] = field(default_factory=list)
+    changes: set[int] = field(default_factory=set)  # when anything was
     signed: list[tuple[int, str]] = field(default_factory=list)  # when, and all that was quoted
     turn_began: int = 0
     _unread: list[_Unread] = field(default_factory=list)
@@ -161,6 +162,7 @@ class Ledger:
         self.turn_began = self._now
         if not self.open_steps():
             self.plan, self._reviewed = (), 0
+            self.changes.clear()
             for record in (self.changed, self.passed, self.ran, self.signed, self._looked, self._unread):
                 record.clear()
 
@@ -186,6 +188,7 @@ class Ledger:
     def _change(self, paths: Iterable[str], at: int) -> None:
         for path in paths:
             self.changed[path] = max(at, self.changed.get(path, 0))
+            self.changes.add(at)
 
 
 def changed_paths(call: ToolCall) -> list[str]:

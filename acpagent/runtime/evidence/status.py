@@ -10,19 +10,22 @@ from acpagent.runtime.evidence.ledger import Ran
 LABELS = {"test": "Tests", "lint": "Lint", "types": "Typecheck", "build": "Build"}
 
 
-def standing(ran: Sequence[Ran]) -> list[Ran]:
-    """The checks that count: of one that was run again only the last run, and none that did not pass before another of
-    its kind did."""
-    last = {run.check.command: position for position, run in enumerate(ran)}
-    passes: dict[str, int] = {}
-    for position, run in enumerate(ran):
-        if run.status == "passed":
-            passes[run.check.kind] = position
+def standing(ran: Sequence[Ran], changes: Iterable[int] = ()) -> list[Ran]:
+    """The checks that count: of one that was run again only the last run; and one that did not pass only as long as no
+    other of its kind did, if it failed with something changed in between: `changes` are the times of all changes."""
+    times = sorted(changes)
+    last = {run.check.key: position for position, run in enumerate(ran)}
     return [
         run
         for position, run in enumerate(ran)
-        if last[run.check.command] == position and (run.status == "passed" or passes.get(run.check.kind, -1) < position)
+        if last[run.check.key] == position and not any(_makes_good(other, run, times) for other in ran[position + 1 :])
     ]
+
+
+def _makes_good(later: Ran, run: Ran, times: Sequence[int]) -> bool:
+    if run.status == "passed" or later.status != "passed" or later.check.kind != run.check.kind:
+        return False
+    return run.status != "failed" or any(run.covers < time <= later.covers for time in times)
 
 
 def status(

@@ -16,11 +16,12 @@ from acpagent.store import sessions
 
 def hand_off(keep: Keep, home: str, usage: Usage, speaker: Speaker, emit: Callable[[Event], None]) -> None:
     """Give evidence of the turn, if there is any. What is shown, stored and sealed is the same, without secrets."""
-    session = Session(keep.row.id, keep.roots, sessions.now)
+    hide = redaction.Secrets(redaction.known(home, named=True)).strictly
+    session = Session(keep.row.id, keep.roots, sessions.now, hide)
     found = bundle.assemble(keep.witness.account, keep.ledger, session, usage)
     if found is None:
         return
-    found = receipts.redacted(found, redaction.Secrets(redaction.known(home, named=True)).strictly)
+    found = receipts.redacted(found, hide)
     receipt = keep.witness.seal(found, home)
     speaker.end_message()
     shown = EvidenceReady(found, new_id("msg"), receipt.seal)

@@ -172,10 +172,10 @@ class Services:
     """`build_loadout` raises `Fault` where an axis names what is not configured or has no key. `find` looks for
     what extends a session in a folder, beside the servers that its client named; it may raise `Fault`. `offer` says
     what the axes can be set to. `memory` are the notes of repositories, `settings` those in force with a model, and
-    `hide` takes secrets out of a text. `defaults` are the axes and controls of a new session. `report` notes an
-    unexpected failure, `observe` sees every event of a session's machine. `hidden_env` names variables that no
-    command may see. `refresh` reads the configuration again if it has changed, and raises `Fault` where it cannot
-    be used."""
+    `hide` takes secrets out of a text, `hide_own` acpagent's own alone. `defaults` are the axes and controls of a
+    new session. `report` notes an unexpected failure, `observe` sees every event of a session's machine. `hidden_env`
+    names variables that no command may see. `refresh` reads the configuration again if it has changed, and raises
+    `Fault` where it cannot be used."""
 
     store: Store
     leases: Leases
@@ -189,6 +189,7 @@ class Services:
     memory: Memory
     settings: Callable[[str], Shown]
     hide: Callable[[str], str]
+    hide_own: Callable[[str], str]
     defaults: Mapping[str, str]
     report: Callable[[str, BaseException], None]
     observe: Observer | None = None

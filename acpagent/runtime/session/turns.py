@@ -376,6 +376,7 @@ class TurnRunner:
             wait_for_store=lambda: keep.journal.wait(_STORE_SECONDS),
             watch=keep.witness.watch,
             changed=changed,
+            hide=self.services.hide_own,
             keep_files=lambda proposal, ctx: keeping.before(turn_id, proposal, unsaved(ctx), keep.contents.put),
         )
 

@@ -34,6 +34,7 @@ from acpagent.core.toolcalls import (
 )
 from acpagent.runtime.evidence.contents import Changes
 from acpagent.runtime.evidence.watch import Watch, Watched, with_changes
+from acpagent.runtime.turn.hiding import without_secrets
 from acpagent.runtime.turn.hooking import TurnHooks
 from acpagent.runtime.turn.interception import Interception
 from acpagent.runtime.turn.keeping import Kept
@@ -53,7 +54,8 @@ TITLE_CHARACTERS = 120
 class Desk:
     """What a runner needs of its session and turn, made once per turn. `objection` says why a call that may run has to
     wait all the same; `wait_for_store` waits until what is known of it is stored; `watch` looks before and after each
-    call, and `changed` is told what it changed."""
+    call, and `changed` is told what it changed; `hide` takes out of what calls bring what nobody but acpagent is to
+    know."""
 
     turn_id: str
     scope: Scope
@@ -74,6 +76,7 @@ class Desk:
     changed: Callable[[str, Changes], None] = lambda call_id, changes: None
     plugins: Interception = field(default_factory=Interception)
     keep_files: Callable[[Proposal, ToolContext], Kept] | None = None
+    hide: Callable[[str], str] = lambda text: text
 
 
 @dataclass(eq=False, slots=True)
@@ -408,11 +411,12 @@ class ToolRunner:
         if live is None or not live.dirty or time.monotonic() < running.sent_at + SNAPSHOT_SECONDS:
             return
         running.sent_at = time.monotonic()
-        running.call = replace(running.call, content=(Text(live.snapshot()),))
+        running.call = replace(running.call, content=(Text(self._desk.hide(live.snapshot())),))
         self._emit(running)
 
     def _settle(self, running: Running, result: ToolResult) -> None:
         """The final snapshot: to the person, and to the journal with what the model reads."""
+        result = without_secrets(result, self._desk.hide)
         if running.watched is not None:
             self._desk.changed(running.call.id, running.changes or Changes(complete=False))
         took = round((time.monotonic() - running.started) * 1000)
@@ -435,7 +439,8 @@ class ToolRunner:
         )
         for entry in running.kept.changed(running.changes) if running.kept is not None else ():
             self._desk.record(entry)
-        heard = "\n\n".join(part for part in (result.text, *running.beside) if part)
+        beside = (self._desk.hide(part) for part in running.beside)
+        heard = "\n\n".join(part for part in (result.text, *beside) if part)
         self._desk.record(CallSettled(self._desk.turn_id, running.call, heard))
         self._emit(running)
         self._desk.hooks.tell_unheard()
