@@ -54,6 +54,7 @@ from acpagent.wire import codes
 
 _SHORTEST_SECRET = 12  # letters; what is shorter may be any word of a file that the model reads
 
+
 @dataclass(frozen=True, slots=True)
 class Flags:
     """What the command line sets; None leaves it to the configuration."""
