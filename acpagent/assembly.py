@@ -253,7 +253,7 @@ class Assembly:
         root = extensions.standing.project.root
         for entry in extensions.servers:
             try:
-                named_there = spec.expanded(spec.read(entry.written, entry.source), lookup)
+                named_there = spec.of_file(entry.written, entry.source, lookup)
                 found.append(named_there if entry.owner else replace(named_there, stands=lambda: self._trusts(root)))
             except SpecError as error:
                 problems.append(Problem("server", entry.file, entry.line, told(error), Phrase("correct_or_remove")))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from acpagent.acp.v1.methods import Methods
     from acpagent.acp.v1.trace import Trace
     from acpagent.runtime.session.services import Observer
+    from acpagent.wire.peer import Refusal
 
 # What opening a session does without, and is slow to import.
 _FIRST_TURN = ("requests", "pathspec.patterns.gitignore.spec")
@@ -123,7 +124,7 @@ def serve(
 ) -> NoReturn:
     """Speak the protocol on the captured stdin and stdout; ends the process."""
     connection = Connection(known, _login(home), _methods_maker(home, options, _observer(trace)))
-    driver = Driver(*streams, connection, name=NAME, check=_check(), trace=trace)
+    driver = Driver(*streams, connection, name=NAME, check=_check(), trace=trace, on_refusal=_tell)
     connection.attach(driver)
     _end_on_signals(driver)  # before anything can be asked, so that no signal finds the process without it
     driver.start()
@@ -133,6 +134,10 @@ def serve(
     diagnostics.flush()
     # A helper thread that is stuck in a system call must not keep the process alive.
     os._exit(0)
+
+
+def _tell(refusal: Refusal) -> None:
+    diagnostics.say(NAME, refusal.told)
 
 
 def _end_on_signals(driver: Driver) -> None:

@@ -24,7 +24,7 @@ _TRANSPORTS: Mapping[str, Transport] = {
     "streamablehttp": "http",
     "sse": "sse",
 }
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(?:ENV:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HIDDEN_LETTERS = 4  # shorter values would hide half of every text
 
@@ -108,25 +108,37 @@ def of_settings(settings: McpServerSettings, lookup: Mapping[str, str]) -> Serve
     return expanded(read(written, "config.yaml"), lookup)
 
 
-def read_file(written: Any, source: str) -> tuple[ServerSpec, ...]:
-    """The servers of a `.mcp.json`: `{"mcpServers": {name: server}}`, or SOBA's `servers`, as a map or a list.
-    Raises `SpecError`; nothing is filled in yet."""
-    if not isinstance(written, Mapping):
-        raise SpecError("it must hold one object")
-    listed = written.get("mcpServers", written.get("servers", {}))
-    if isinstance(listed, Mapping):
-        listed = [
-            {**server, "name": name} if isinstance(server, Mapping) else server for name, server in listed.items()
-        ]
-    if not isinstance(listed, list):
-        raise SpecError("mcpServers must be an object with a server by each name")
-    entries = [{"name": one.get("id"), **one} if isinstance(one, Mapping) else one for one in listed]
-    return tuple(read(one, source) for one in entries if not (isinstance(one, Mapping) and one.get("enabled") is False))
+def of_file(written: Mapping[str, Any], source: str, lookup: Mapping[str, str]) -> ServerSpec:
+    """A server as a file has it that the person wrote or trusts, `${VAR}` filled in from `lookup`; SOBA's spelling
+    (`auth`, `timeoutMs`) counts, too. Raises `SpecError`."""
+    where = f'MCP server "{bounds.one_line(_text(written, "name", "MCP server"), 80)}"'
+    now = dict(written)
+    if "timeoutMs" in now:
+        now.setdefault("call_timeout_seconds", _seconds(now, "timeoutMs", where, CALL_SECONDS) / 1000)
+    sent = _auth_header(now.get("auth"), where)
+    if sent is not None:
+        headers = [{"name": name, "value": value} for name, value in (*_pairs(now, "headers", where), sent)]
+        now["headers"] = headers
+    return expanded(read(now, source), lookup)
+
+
+def _auth_header(auth: Any, where: str) -> tuple[str, str] | None:
+    """The header that SOBA's `auth` stands for; none where a person signs in, or nobody does."""
+    if auth is None or (isinstance(auth, Mapping) and auth.get("type") in ("none", "oauth")):
+        return None
+    if not isinstance(auth, Mapping) or auth.get("type") not in ("bearerEnv", "apiKeyEnv"):
+        raise SpecError(f"{where} auth must have a type: none, oauth, bearerEnv or apiKeyEnv")
+    variable = _text(auth, "env", f"{where} auth")
+    if _VARIABLE.fullmatch(f"${{{variable}}}") is None:
+        raise SpecError(f"{where} auth env must be the name of a variable")
+    if auth["type"] == "bearerEnv":
+        return "Authorization", f"Bearer ${{{variable}}}"
+    return _text(auth, "header", f"{where} auth") or "X-API-Key", f"${{{variable}}}"
 
 
 def expanded(spec: ServerSpec, lookup: Mapping[str, str]) -> ServerSpec:
-    """The spec with `${VAR}` and `${VAR:-default}` filled in. Only for what the person wrote or trusts, never for what
-    an editor sends. Raises `SpecError` for a variable that is not set."""
+    """The spec with `${VAR}`, `${ENV:VAR}` and `${VAR:-default}` filled in. Only for what the person wrote or trusts,
+    never for what an editor sends. Raises `SpecError` for a variable that is not set."""
 
     def fill(text: str) -> str:
         return _VARIABLE.sub(value, text)

@@ -31,13 +31,14 @@ class Answered:
 
 
 class Refusal:
-    """What came in was no acceptable request; `data` is the answer to send. `oversize`: it was longer than the limit,
-    and is lost."""
+    """What came in was no acceptable request; `data` is the answer to send, `told` what it says. `oversize`: it was
+    longer than the limit, and is lost."""
 
-    __slots__ = ("data", "oversize")
+    __slots__ = ("data", "oversize", "told")
 
-    def __init__(self, data: bytes, oversize: bool = False) -> None:
+    def __init__(self, data: bytes, told: str, oversize: bool = False) -> None:
         self.data = data
+        self.told = told
         self.oversize = oversize
 
 
@@ -101,8 +102,7 @@ class Peer:
 
     def _receive(self, line: bytes | Oversize) -> Event | None:
         if isinstance(line, Oversize):
-            told = f"the line is longer than {self._limit} bytes"
-            return Refusal(self._line(_error(None, INVALID_REQUEST, told, None), None), oversize=True)
+            return self._refusal(None, INVALID_REQUEST, f"the line is longer than {self._limit} bytes", oversize=True)
         if self._trace is not None:
             self._trace(line)
         message = parse(line)
@@ -129,8 +129,8 @@ class Peer:
             return None
         return Answered(call, Answer(response.result, response.error))
 
-    def _refusal(self, id: Any, code: int, message: str) -> Refusal:
-        return Refusal(self._line(_error(id, code, message, None), None))
+    def _refusal(self, id: Any, code: int, message: str, oversize: bool = False) -> Refusal:
+        return Refusal(self._line(_error(id, code, message, None), None), f"{code} {message}", oversize)
 
     # -- what goes out
 

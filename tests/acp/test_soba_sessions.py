@@ -59,7 +59,6 @@ def test_SOBA_01_SOBA_32_SOBA_33_SOBA_34_what_is_wrong_disturbs_no_turn(pair: Ma
     for session in two.sessions:
         two.agent.expect_update(session, "agent_message_chunk", since)
     between = len(two.agent.messages)
-    stderr = two.agent.stderr()
     two.agent.send_raw(b'{"jsonrpc":"2.0","id":1,"method"\n')
     broken = two.agent.expect(lambda message: "error" in message, "an error", between)
     assert (broken["id"], broken["error"]["code"]) == (None, -32700)
@@ -68,11 +67,23 @@ def test_SOBA_01_SOBA_32_SOBA_33_SOBA_34_what_is_wrong_disturbs_no_turn(pair: Ma
             two.agent.notify(method, params)
     assert two.agent.fail("session/frobnicate", {"sessionId": two.sessions[0]})["code"] == -32601
     assert two.agent.messages[between:] == [broken, two.agent.messages[-1]]
-    written = two.agent.wait_until(lambda _: two.agent.stderr()[len(stderr) :], "a line on stderr")
-    assert all(line.startswith("[acpagent acp]") for line in written.splitlines())
     for session in two.sessions:
         two.agent.notify("session/cancel", {"sessionId": session})
     assert [two.agent.response(id)["result"] for id in prompts] == [{"stopReason": "cancelled"}] * 2
+
+
+def test_SOBA_01_SOBA_33_what_is_wrong_is_told_on_stderr(one: Served, tmp_path: Path) -> None:
+    agent = one.start()
+    agent.initialize()
+    sessions = [agent.new_session(tmp_path), agent.new_session(tmp_path)]
+    agent.send_raw(b'{"jsonrpc":"2.0","id":1,"method"\n')
+    for session in sessions:
+        agent.notify("session/set_mode", {"sessionId": session, "modeId": 3})
+    agent.close()
+    assert agent.stderr().splitlines() == [
+        "[acpagent acp] -32700 the line is not valid JSON",
+        *["[acpagent acp] session/set_mode is a request and came without an id; ignored"] * 2,
+    ]
 
 
 def test_SOBA_02_what_initialize_answers(one: Served) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from acpagent.config.settings import McpServerSettings
 from acpagent.mcp_client.faults import SpecError
-from acpagent.mcp_client.spec import ServerSpec, expanded, merged, of_settings, read, read_file
+from acpagent.mcp_client.spec import ServerSpec, expanded, merged, of_file, of_settings, read
 
 
 def test_a_program_as_the_protocol_has_it() -> None:
@@ -105,23 +105,37 @@ def test_the_settings_of_the_person() -> None:
     assert spec.source == "config.yaml"
 
 
+LOCKED = {"name": "a", "transport": "streamableHttp", "url": "https://${ENV:HOST}/mcp"}
+
+
 @pytest.mark.parametrize(
-    "written",
+    ("auth", "headers"),
     [
-        {"mcpServers": {"a": {"command": "x"}, "b": {"type": "sse", "url": "http://y/"}}},
-        {"version": 1, "servers": [{"id": "a", "command": "x"}, {"id": "b", "transport": "sse", "url": "http://y/"}]},
-        {"servers": {"a": {"command": "x"}, "b": {"type": "sse", "url": "http://y/"},
-                     "c": {"command": "x", "enabled": False}}},
+        ({"type": "bearerEnv", "env": "KEY"}, (("Authorization", "Bearer s3cret"),)),
+        ({"type": "apiKeyEnv", "env": "KEY", "header": "X-Key"}, (("X-Key", "s3cret"),)),
+        ({"type": "none"}, ()),
+        ({"type": "oauth"}, ()),
+        (None, ()),
     ],
+)
+def test_files_as_soba_has_them(auth: Any, headers: Any) -> None:
+    lookup = {"KEY": "s3cret", "HOST": "x.org"}
+    spec = of_file({**LOCKED, "auth": auth, "timeoutMs": 1500, "trustMode": "normal"}, ".soba/mcp.json", lookup)
+    assert (spec.transport, spec.url, spec.headers) == ("http", "https://x.org/mcp", headers)
+    assert (spec.call_seconds, spec.source) == (1.5, ".soba/mcp.json")
+    own = of_file({**LOCKED, "auth": auth, "headers": {"A": "${KEY}"}, "call_timeout_seconds": 9}, "x", lookup)
+    assert (own.headers, own.call_seconds) == ((("A", "s3cret"), *headers), 9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"auth": "bearer"}, {"auth": {}}, {"auth": {"type": "magic"}}, {"auth": {"type": "bearerEnv"}}, {"timeoutMs": 0},
+     {"auth": {"type": "bearerEnv", "env": "a b"}}, {"auth": {"type": "apiKeyEnv", "env": "K", "header": 3}},
+     {"auth": {"type": "bearerEnv", "env": "UNSET"}}, {"name": 3}],
 )  # fmt: skip
-def test_files_of_servers(written: Any) -> None:
-    assert read_file(written, ".mcp.json") == (ServerSpec("a", "stdio", "x"), ServerSpec("b", "sse", url="http://y/"))
-
-
-@pytest.mark.parametrize("written", [[], {"mcpServers": 3}, {"mcpServers": {"a": 3}}, {"servers": [{"command": "x"}]}])
-def test_files_that_are_none(written: Any) -> None:
+def test_what_is_wrong_in_a_file_is_told(wrong: Any) -> None:
     with pytest.raises(SpecError):
-        read_file(written, ".mcp.json")
+        of_file({**LOCKED, **wrong}, "x", {"K": "k", "HOST": "x"})
 
 
 def test_of_two_with_one_name_the_first_counts() -> None:

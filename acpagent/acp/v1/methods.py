@@ -10,6 +10,7 @@ from typing import Any, Literal
 from acpagent.acp.v1 import auth, controls, decode, prompting, sessions, vendor
 from acpagent.acp.v1.initialize import RELOAD_METHOD, STEER_METHOD, SUBMIT_METHOD
 from acpagent.acp.v1.lane import ConnectionLane, Job
+from acpagent.acp.v1.log import log
 from acpagent.acp.v1.replies import Answers, Render, WireReply, unknown
 from acpagent.core.faults import TheirFault
 from acpagent.runtime.session.registry import Registry
@@ -99,9 +100,11 @@ class Methods:
         self.lane.submit(job)
 
     def notification(self, notification: Notification) -> None:
-        """`session/cancel`; every other notification is ignored (RPC-09)."""
+        """`session/cancel`; every other notification is ignored (RPC-09), and a request without an id told of."""
         if notification.method == "session/cancel":
             prompting.cancel(self, notification.params)
+        elif notification.method in METHODS:
+            log(f"{notification.method} is a request and came without an id; ignored")
 
     def shut_down(self, deadline: float) -> None:
         """Close every session and let the lane finish meanwhile; then the store."""
