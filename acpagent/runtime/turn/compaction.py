@@ -31,7 +31,7 @@ _MOST_SUMMARY_TOKENS = 16_000
 # How much of a length that was too much is taken for what fits.
 _BELOW_CEILING = 0.9
 # A summary that leaves less than this share of the room free was in vain; after so many in a row the next one waits
-# until a share of the window was added.
+# until nothing fits any more, or where that is so already, until a share of the window was added.
 _FREE, _MOST_IN_VAIN, _GROWTH = 0.1, 2, 0.25
 _SUMMARY_CHUNK_SECONDS = 0.1  # between two pieces of a summary that are shown while it is written
 
@@ -108,23 +108,23 @@ class Compactor:
         if used >= soft and not self._waits(used):
             done = self.compact("threshold", least=_LEAST_IN_NEED if used >= room else _LEAST)
             self._weigh(done is not None, soft)
+        if (used := self.used()) >= room and not self._refused:
+            self._tell_tight(used)
         self._asked = self._letters()
 
     def _waits(self, used: int) -> bool:
         """Whether summaries brought nothing, and too little came since for another one to bring more."""
-        grown = used - self._left >= _GROWTH * self.provider.context_window
-        return self._in_vain >= _MOST_IN_VAIN and not grown
+        window, free = self.provider.context_window, self.room - self._left
+        growth = max(free, _FREE * window) if free > 0 else _GROWTH * window
+        return self._in_vain >= _MOST_IN_VAIN and used - self._left < growth
 
     def _weigh(self, done: bool, limit: float) -> None:
-        """How much room a summary made, and what to do where that is hardly any."""
+        """Note how much room a summary made."""
         used = self.used()
         if used <= limit * (1 - _FREE):
             self._in_vain = 0
-            return
-        if done:
+        elif done:
             self._in_vain, self._left = self._in_vain + 1, used
-        if used >= self.room and not self._refused:
-            self._tell_tight(used)
 
     def _tell_tight(self, used: int) -> None:
         """Once in a turn."""

@@ -143,7 +143,8 @@ def _told(piece: Piece) -> str:
     if piece.is_summary:
         return f"[earlier summary]\n{_narrative(piece)}"
     if isinstance(message, UserMessage):
-        return f"[user]\n{_ends(message.text, _USER // 4, _USER)}"  # what the person says comes behind facts of ours
+        shown = f"\n[{len(message.images)} images, not shown here]" if message.images else ""
+        return f"[user]\n{_ends(message.text, _USER // 4, _USER)}{shown}"  # what the person says comes behind our facts
     if isinstance(message, ToolMessage):
         failed = " failed" if message.failed else ""
         return f"[result of {message.name}{failed}]\n{_ends(message.text, _RESULT * 2 // 3, _RESULT)}"
