@@ -193,3 +193,19 @@ def test_whatever_fails_on_the_way_all_is_stored_once_and_in_order(store: Store,
     limit_pages(store, None)
     written.journal.commit(DEADLINE)
     assert written.stored() == said
+
+
+def test_waiting_ends_when_all_is_stored_or_cannot_be_or_takes_long(store: Store) -> None:
+    written = Written(store)
+    go_on = hold_writer(store)
+    written.journal.add(*turns("a"))
+    written.journal.wait(0.01)  # slow is no failure
+    go_on.set()
+    written.journal.wait(DEADLINE)
+    assert written.stored() == turns("a")
+    limit_pages(store, 0)
+    written.journal.add(BIG)
+    with pytest.raises(OurFault, match="is full"):
+        written.journal.wait(DEADLINE)
+    limit_pages(store, None)
+    written.journal.commit(DEADLINE)

@@ -14,6 +14,7 @@ from acpagent.core.blocks import Text
 from acpagent.core.bounds import one_line
 from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Event, Notice, PlanChanged, ToolChanged
+from acpagent.core.faults import Fault
 from acpagent.core.forms import Answer, Form
 from acpagent.core.history import CallMade, CallSettled, Entry, PlanSet
 from acpagent.core.host import Host
@@ -323,7 +324,10 @@ class ToolRunner:
             through_editor = running.context.files is not None
             running.watched = self._desk.watch.begin(running.tool, running.proposal, through_editor)
             if running.watched is not None:  # however this process ends, what it began is on record
-                self._desk.wait_for_store()
+                try:
+                    self._desk.wait_for_store()
+                except Fault as fault:
+                    return ToolResult(fault.message, failed=True)
         result = self._applied(running)
         if running.watched is None:
             return result
