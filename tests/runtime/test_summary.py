@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acpagent.core.blocks import Text
+from acpagent.core.blocks import Image, Text
 from acpagent.core.events import Notice
 from acpagent.core.history import CallSettled, Entry, GoalSet, Permitted, PlanSet, Said, Tombstone, UserSaid
 from acpagent.core.model import AssistantMessage, Message, ToolMessage, UserMessage
@@ -210,3 +210,8 @@ def test_what_the_budget_allows() -> None:
     assert told is not None
     assert told.params == {"cost": "0.25", "limit": "0.2", "currency": "EUR"}
     assert Ceiling(cost=0.2).passed(Spending(tokens=500), "EUR") is None  # no price is known
+
+
+def test_images_are_named_where_they_cannot_be_shown() -> None:
+    shown = piece("a", UserMessage("look at this", (Image("AA==", "image/png"),) * 2), "a-u")
+    assert "look at this\n[2 images, not shown here]" in summary.request([shown], "", 1_000)
