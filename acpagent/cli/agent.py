@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,6 +54,13 @@ def running(
         client.close(patience)
         if not told:
             sys.stderr.write(client.stderr)
+
+
+def dispatched(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    """Run the `command` that a parser sets for these words, guarded."""
+    options = parser.parse_args(words)
+    command: Callable[[argparse.Namespace], int] = options.command
+    return guarded(lambda: command(options))
 
 
 def guarded(command: Callable[[], int]) -> int:

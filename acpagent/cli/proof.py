@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from acpagent.cli import agent, proof_words
@@ -51,9 +51,7 @@ class _Kept:
 
 def run(words: Sequence[str]) -> int:
     """Run the command. Returns its exit code, see `--help`."""
-    options = make_parser().parse_args(words)
-    command: Callable[[argparse.Namespace], int] = options.command
-    return agent.guarded(lambda: command(options))
+    return agent.dispatched(make_parser(), words)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from acpagent.cli import agent, past
@@ -27,9 +27,7 @@ _TITLE = 80
 
 def run(words: Sequence[str]) -> int:
     """Run the command. Returns its exit code, see `--help`."""
-    options = make_parser().parse_args(words)
-    command: Callable[[argparse.Namespace], int] = options.command
-    return agent.guarded(lambda: command(options))
+    return agent.dispatched(make_parser(), words)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from acpagent.cli import agent
@@ -35,9 +35,7 @@ _STATES = {
 
 def run(words: Sequence[str]) -> int:
     """Run the command. Returns its exit code, see `--help`."""
-    options = make_parser().parse_args(list(words) or ["status"])
-    command: Callable[[argparse.Namespace], int] = options.command
-    return agent.guarded(lambda: command(options))
+    return agent.dispatched(make_parser(), list(words) or ["status"])
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -21,7 +21,7 @@ from acpagent.extensions.plugin_tools import SidecarTool
 from acpagent.extensions.plugins import Plugin
 from acpagent.extensions.questions import Questions
 from acpagent.extensions.ration import Ration
-from acpagent.extensions.sidecar import Sidecar, Site, State
+from acpagent.extensions.sidecar import Sidecar, Site
 from acpagent.extensions.speech import SidecarFault
 from acpagent.extensions.surface import UnfitForm, Values
 from acpagent.wire import codes
@@ -40,15 +40,6 @@ class Action:
     label: str
     description: str
     hint: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """How a program does; `cause` says why it is stopped."""
-
-    plugin: str
-    state: State
-    cause: str
 
 
 class PluginHost:
@@ -79,10 +70,6 @@ class PluginHost:
     @property
     def generation(self) -> int:
         return self._site.generation
-
-    @property
-    def health(self) -> tuple[Health, ...]:
-        return tuple(Health(one.name, one.state, one.cause) for one in self._sidecars.values())
 
     # -- beginning and end
 

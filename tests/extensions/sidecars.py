@@ -181,7 +181,7 @@ class Troupe:
         return self.host.intercept(event, payload, scope or Scope())
 
     def health(self, name: str = "probe") -> tuple[str, str]:
-        one = next(one for one in self.host.health if one.plugin == name)
+        one = self.host._sidecars[name]
         return one.state, one.cause
 
     def await_state(self, state: str, name: str = "probe") -> str:

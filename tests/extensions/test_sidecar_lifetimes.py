@@ -47,7 +47,7 @@ def test_twenty_sessions_leave_nothing() -> None:
         end.start()
     for end in ends:
         end.join()
-    assert all(health.state == "stopped" for troupe in troupes for health in troupe.host.health)
+    assert all(troupe.health(name)[0] == "stopped" for troupe in troupes for name in troupe.host._sidecars)
     assert not left_of(threads)
     until(lambda: descriptors() <= handles, "closed pipes")
 
