@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from acpagent.wire.peer import Refusal
 
 # What opening a session does without, and is slow to import.
-_FIRST_TURN = ("requests", "pathspec.patterns.gitignore.spec")
+_FIRST_TURN = (
+    "requests",
+    "pathspec.patterns.gitignore.spec",
+    "acpagent.permission.linejudge",
+    "acpagent.core.shelltree",
+)
 # One absolute deadline for everything that has to end (TRN-12).
 SHUTDOWN_SECONDS = 4.0
 NAME = "acpagent acp"

@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for_futures
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acpagent.core.events import Level
 from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import Tool
-from acpagent.mcp_client import names, prompts, tools
-from acpagent.mcp_client.exchange import Exchange
+from acpagent.mcp_client import names
 from acpagent.mcp_client.faults import ServerFault
-from acpagent.mcp_client.offers import ResourceOffer
 from acpagent.mcp_client.private import PrivateFile, tokens_file
-from acpagent.mcp_client.prompts import PromptCommand
-from acpagent.mcp_client.results import Outcome
-from acpagent.mcp_client.server import PAUSES, Server, Status, Surroundings
 from acpagent.mcp_client.spec import ServerSpec
+
+if TYPE_CHECKING:  # a session without servers imports none of it
+    from acpagent.mcp_client.offers import ResourceOffer
+    from acpagent.mcp_client.prompts import PromptCommand
+    from acpagent.mcp_client.results import Outcome
+    from acpagent.mcp_client.server import Server, Status
 
 OPENING_SECONDS = 1.0  # what a session's opening waits for its servers at most (SESS-13)
 
@@ -55,7 +56,7 @@ class Pool:
         *,
         home: str | None = None,
         roots: Callable[[], Sequence[str]] = tuple,
-        pauses: tuple[float, ...] = PAUSES,
+        pauses: tuple[float, ...] | None = None,
     ) -> None:
         self._hooks = hooks
         self._lock = threading.Lock()
@@ -70,9 +71,9 @@ class Pool:
             assert home is not None
             return tokens_file(home, url)
 
-        self._around = Surroundings(
-            cwd, environ, hooks.log, hooks.report, self._note, roots, tokens if home is not None else None, pauses
-        )
+        self._tokens = tokens if home is not None else None
+        self._around = (cwd, environ, hooks.log, hooks.report, self._note, roots, self._tokens)
+        self._pauses = () if pauses is None else (pauses,)
 
     @property
     def is_empty(self) -> bool:
@@ -92,13 +93,18 @@ class Pool:
             if known is not None and (known.spec, known.slug) == (spec, slugs[spec.name]) and known.state != "failed":
                 chosen[spec.name] = known
             else:
-                server = chosen[spec.name] = Server(spec, slugs[spec.name], self._around)
+                server = chosen[spec.name] = self._make(spec, slugs[spec.name])
                 new.append(server)
         plan = Plan(self, chosen, new)
         if not self._closed:
             for server in new:
                 server.start()
         return plan
+
+    def _make(self, spec: ServerSpec, slug: str) -> Server:
+        from acpagent.mcp_client.server import Server, Surroundings
+
+        return Server(spec, slug, Surroundings(*self._around, *self._pauses))
 
     def adopt(self, plan: Plan) -> None:
         """From here on these are the servers; the others are ended. Never blocks."""
@@ -139,7 +145,7 @@ class Pool:
 
     def prompts(self) -> list[PromptCommand]:
         """The prompts of all servers that are there, as commands."""
-        return [command for server in self._all() for command in prompts.commands(server)]
+        return _prompts(self._all())
 
     def resources(self) -> list[tuple[str, ResourceOffer]]:
         """What there is to read, each with the name of its server."""
@@ -147,6 +153,8 @@ class Pool:
 
     def read(self, name: str, uri: str, limit: int, scope: Scope) -> Outcome:
         """A resource of a server, in `limit` bytes of text. Waits for the server. Raises `ServerFault`, `Cancelled`."""
+        from acpagent.mcp_client.exchange import Exchange
+
         return self._get(name).read(uri, limit, Exchange(scope))
 
     def signature(self) -> object:
@@ -188,8 +196,8 @@ class Pool:
     def sign_out(self, name: str) -> None:
         """Forget a server's tokens and end the connection. Raises `ServerFault`, OSError."""
         server = self._get(name)
-        if self._around.tokens is not None and server.spec.url:
-            self._around.tokens(server.spec.url).remove()
+        if self._tokens is not None and server.spec.url:
+            self._tokens(server.spec.url).remove()
         self._end([server])
 
     def end(self) -> None:
@@ -267,7 +275,7 @@ class Plan:
 
     def prompts(self) -> list[PromptCommand]:
         """The prompts that there are by now, as commands."""
-        return [command for server in self.servers.values() for command in prompts.commands(server)]
+        return _prompts(list(self.servers.values()))
 
     def signature(self) -> object:
         """Equal for equal offers: what tells whether a loadout that was built with them is out of date."""
@@ -278,5 +286,17 @@ def _signature(servers: Iterable[Server]) -> object:
     return tuple((server.slug, server.offers.tools, server.offers.prompts) for server in servers)
 
 
-def _tools(servers: Iterable[Server]) -> list[Tool]:
+def _prompts(servers: Sequence[Server]) -> list[PromptCommand]:
+    if not servers:
+        return []
+    from acpagent.mcp_client import prompts
+
+    return [command for server in servers for command in prompts.commands(server)]
+
+
+def _tools(servers: Sequence[Server]) -> list[Tool]:
+    if not servers:
+        return []
+    from acpagent.mcp_client import tools
+
     return [tool for server in servers for tool in tools.tools(server)]

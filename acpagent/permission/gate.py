@@ -7,7 +7,7 @@ import threading
 from acpagent.core.paths import Roots
 from acpagent.core.rules import Rule, parse
 from acpagent.core.toolcalls import Effect, Proposal, Tool
-from acpagent.permission import barriers, effects, linejudge
+from acpagent.permission import barriers, effects
 from acpagent.permission.grants import RepositoryGrants
 from acpagent.permission.rules import Rules
 from acpagent.permission.verdicts import ALLOWED, Approval, Terms, Verdict, joined
@@ -98,5 +98,7 @@ class Gate:
 
 def _judge(tool: str, effect: Effect, terms: Terms) -> Verdict:
     if effect.kind == "execute" and effect.command is not None:
+        from acpagent.permission import linejudge  # and all that knows about commands: with the first of them
+
         return linejudge.judge(tool, effect.command, terms)
     return effects.judge(tool, effect, terms)

@@ -15,7 +15,7 @@ from acpagent.core import shellparse
 from acpagent.core.paths import Roots
 from acpagent.core.rules import Rule
 from acpagent.core.shellparse import Script, Word
-from acpagent.permission import commands
+from acpagent.permission import weighing
 from acpagent.permission.commands import Step
 from acpagent.permission.places import pieces
 from acpagent.permission.programs import PROGRAMS
@@ -191,7 +191,7 @@ class Line:
 def read(text: str, roots: Roots) -> Line:
     """A command line that is to run in the working directory."""
     script = shellparse.parse(text)
-    return Line(script, commands.weigh(script, roots, roots.all[0], os.path.expanduser("~")))
+    return Line(script, weighing.weigh(script, roots))
 
 
 def shows_names_only(step: Step) -> bool:

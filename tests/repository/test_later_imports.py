@@ -15,7 +15,7 @@ OPENING = (
     "acpagent.providers.openai_chat",
     "acpagent.wire.validation",
 )
-LATER = ("requests", "urllib3", "pathspec", "mcp")
+LATER = ("requests", "urllib3", "pathspec", "mcp", "acpagent.mcp_client.server", "acpagent.permission.commands")
 
 
 def test_opening_a_session_imports_none_of_it() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from acpagent.core import bounds, catalogue
 from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.private import secrets_file
-from acpagent.mcp_client.server import Status
 from acpagent.runtime.commands import near
 from acpagent.runtime.commands.arguments import Refused, no_arguments
 from acpagent.runtime.session import slash
 from acpagent.runtime.session.services import CommandDesk
+
+if TYPE_CHECKING:
+    from acpagent.mcp_client.server import Status
 
 _FORGETS = ("unset", "delete", "remove")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")

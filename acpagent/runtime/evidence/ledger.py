@@ -13,7 +13,7 @@ from acpagent.core.history import CallSettled, Entry, PlanSet, TurnOpened
 from acpagent.core.paths import Roots
 from acpagent.core.shellparse import Command, Script
 from acpagent.core.toolcalls import Diff, PlanEntry, ToolCall
-from acpagent.permission import commands
+from acpagent.permission import weighing
 from acpagent.runtime.evidence import checks, outcomes
 from acpagent.runtime.evidence.checks import Check
 from acpagent.runtime.evidence.watch import CHANGES, COMPLETE
@@ -217,9 +217,7 @@ _UNQUOTED = str.maketrans(dict.fromkeys("'\"`\\", ""))
 
 def _written(script: Script, roots: Roots) -> list[str]:
     """The files in the roots that a command line is known to write."""
-    cwd = roots.all[0]
-    steps = commands.weigh(script, roots, cwd, os.path.expanduser("~"))
-    return [path for step in steps for path in step.writes if roots.contains(path)]
+    return [path for step in weighing.weigh(script, roots) for path in step.writes if roots.contains(path)]
 
 
 def _reviews(command: Command) -> bool:

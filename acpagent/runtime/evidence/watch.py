@@ -12,7 +12,7 @@ from acpagent.core.evidence import Operation, Source
 from acpagent.core.paths import Roots, within
 from acpagent.core.repositories import top_of
 from acpagent.core.toolcalls import Proposal, Tool, ToolResult, is_harmless
-from acpagent.permission import commands
+from acpagent.permission import weighing
 from acpagent.runtime.evidence import contents
 from acpagent.runtime.evidence.bases import Base, Cache, Paths, Repository, Tree
 from acpagent.runtime.evidence.contents import Change, Changes
@@ -62,7 +62,7 @@ class Watch:
         return Watched(tuple(base for base in taken if base is not None), None, self, all(taken))
 
     def _only_reads(self, line: str) -> bool:
-        steps = commands.weigh(shellparse.parse(line), self.roots, self.roots.all[0], os.path.expanduser("~"))
+        steps = weighing.weigh(shellparse.parse(line), self.roots)
         return bool(steps) and all(step.level == "reads" for step in steps)
 
     def _tops(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from acpagent.core import capsule
 from acpagent.core.blocks import Block, Text
@@ -18,9 +19,11 @@ from acpagent.extensions.plugin_host import Action, PluginHost
 from acpagent.extensions.skills import Skill
 from acpagent.extensions.speech import SidecarFault
 from acpagent.mcp_client.faults import ServerFault
-from acpagent.mcp_client.prompts import PromptCommand
 from acpagent.runtime.session import capsules, slash
 from acpagent.runtime.session.equipment import Kit
+
+if TYPE_CHECKING:
+    from acpagent.mcp_client.prompts import PromptCommand
 
 SKILL = "skill:"
 CAPSULE = "capsule"

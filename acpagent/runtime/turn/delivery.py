@@ -5,7 +5,6 @@ Nothing here is a barrier against anybody: it keeps a model from stopping half-w
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from acpagent.core import shellparse
 from acpagent.core.events import Notice
 from acpagent.core.paths import Roots
 from acpagent.core.toolcalls import Effect, Proposal
-from acpagent.permission import commands
+from acpagent.permission import weighing
 from acpagent.runtime.evidence import checks, ledger
 from acpagent.runtime.evidence.ledger import Ledger
 
@@ -79,7 +78,7 @@ class Delivery:
         """Whether an effect changes something, or checks."""
         if effect.kind == "execute":
             script = shellparse.parse(effect.command or "")
-            steps = commands.weigh(script, self.roots, self.roots.all[0], os.path.expanduser("~"))
+            steps = weighing.weigh(script, self.roots)
             return bool(checks.recognise(script)) or not all(step.level == "reads" for step in steps)
         return effect.kind not in _HARMLESS and not (effect.kind == "network" and effect.host)
 
