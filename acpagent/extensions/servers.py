@@ -93,7 +93,8 @@ def _entries(file: ServerFile) -> Iterator[ServerEntry]:
 
 
 def _named(page: Document, key: str) -> Iterator[tuple[str, Path, Any]]:
-    """Servers by name, each with its place in the page: of a map, or of a list of objects with an `id` or a `name`."""
+    """Servers by name, each with its place in the page: of a map, or of a list of objects with an `id`, as SOBA has it,
+    or a `name`."""
     listed = page.value.get(key, {})
     if isinstance(listed, dict):
         for name, entry in listed.items():
@@ -103,7 +104,7 @@ def _named(page: Document, key: str) -> Iterator[tuple[str, Path, Any]]:
         raise ConfigError(page.problem((key,), "must hold servers by their names", _FORM))
     seen: set[str] = set()
     for number, entry in enumerate(listed):
-        name = (entry.get("name") or entry.get("id")) if isinstance(entry, dict) else None
+        name = (entry.get("id") or entry.get("name")) if isinstance(entry, dict) else None
         if not isinstance(name, str) or name in seen:
             what = "is a second server of its name" if name in seen else "is a server without a name"
             raise ConfigError(page.problem((key, number), what, "give each an `id` of its own"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acp.mcp import plain
+from tests.acp.mcp import plain, settle
 from tests.acp.seen import says, turn
 from tests.acp.served import Served, served
 from tests.agent import Message, text_in
@@ -181,3 +181,20 @@ def test_a_server_whose_name_has_blanks(one: Served) -> None:
     session = one.new(mcpServers=[plain("my own server")])
     assert "`my own server` is stopped" in said(one, session, '/mcp stop "my own server"')
     assert "being started" in said(one, session, "/mcp start my own server")
+
+
+def test_mcp_tells_of_servers_that_wait_for_trust(one: Served, tmp_path: Path) -> None:
+    (tmp_path / ".soba").mkdir()
+    server = {key: value for key, value in plain("x").items() if key not in ("name", "env")}
+    listed = [{"id": "mine", "name": "My own", "transport": "stdio", "env": {"HOME_OF": "${ENV:HOME}"}, **server}]
+    (tmp_path / ".soba" / "mcp.json").write_text(json.dumps({"version": 1, "servers": listed}))
+    session = one.new(tmp_path)
+    shown = said(one, session, "/mcp")
+    assert "This session has no MCP servers." in shown
+    assert "(1 file: .soba/mcp.json) is used before you trust it" in shown.split("has no MCP servers.")[1]
+    (fingerprint,) = re.findall(r"`/project-trust approve ([0-9a-f]+)`", said(one, session, "/project-trust approve"))
+    said(one, session, f"/project-trust approve {fingerprint}")
+    settle(one, session, ["mcp__mine__pid"])
+    shown = said(one, session, "/mcp")
+    assert "- `mine` (stdio, from .soba/mcp.json): ready" in shown
+    assert "trust" not in shown.split("from .soba/mcp.json")[1]

@@ -22,6 +22,7 @@ from tests.extensions.world import PluginAt, Shelf, World, skill
 class Desk:
     world: World
     reloads: list[bool] = field(default_factory=list)
+    language: str = "en"
 
     def say(self, code: str, **params: Any) -> str:
         return catalogue.say(code, params)

@@ -56,12 +56,15 @@ def _bare(words: str) -> tuple[str, str]:
 
 def _status(rest: str, desk: CommandDesk) -> str:
     no_arguments(rest, "/mcp status")
-    found = desk.servers.status()
-    if not found:
-        return desk.say("mcp_none")
-    ready = sum(status.state == "ready" for status in found)
-    head = desk.say("mcp_head", count=len(found), ready=ready)
-    return "\n".join([head, "", *(_line(status, desk) for status in found)])
+    parts, found = [desk.say("mcp_none")], desk.servers.status()
+    if found:
+        ready = sum(status.state == "ready" for status in found)
+        head = desk.say("mcp_head", count=len(found), ready=ready)
+        parts = ["\n".join([head, "", *(_line(status, desk) for status in found)])]
+    untrusted = desk.extensions.standing.problem()
+    if untrusted is not None:  # there may be more servers there
+        parts.append(catalogue.spoken(untrusted.told, desk.language))
+    return "\n\n".join(parts)
 
 
 def _line(status: Status, desk: CommandDesk) -> str:

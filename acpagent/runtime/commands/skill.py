@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 
-from acpagent.core import files
+from acpagent.core import catalogue, files
 from acpagent.core.bounds import one_line, printable
 from acpagent.core.faults import Fault
 from acpagent.core.paths import within
@@ -64,7 +64,7 @@ def _list(rest: str, desk: CommandDesk) -> str:
         parts.append(desk.say("skill_remarks", count=len(problems)))
     told = desk.extensions.standing.problem()
     if told is not None:
-        parts.append(f"{told.what}; {told.remedy}.")
+        parts.append(catalogue.spoken(told.told, desk.language))
     return "\n\n".join(parts)
 
 
