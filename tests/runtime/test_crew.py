@@ -11,8 +11,8 @@ import pytest
 
 from acpagent.core.blocks import Text
 from acpagent.core.events import Chunk, CommandsChanged, ControlsChanged, Event, Notice, TitleChanged
-from acpagent.core.faults import TheirFault
-from acpagent.runtime.session.works import TurnOutcome
+from acpagent.core.faults import Fault, TheirFault
+from acpagent.runtime.session.works import Opening, TurnOutcome
 from acpagent.store import entries, sessions
 from tests.runtime.house import DEADLINE, House, Told, furnish, hold_writer
 
@@ -414,3 +414,30 @@ def test_the_commands_are_told_after_the_answer(house: House, cwd: Path) -> None
     house.new(cwd)
     house.await_log(lambda: any(isinstance(item, CommandsChanged) for item in house.log))
     assert house.log.index("new") < [isinstance(item, CommandsChanged) for item in house.log].index(True)
+
+
+class Looking(Told):
+    """A reply that has another thread look for the session, and waits a moment for what that finds."""
+
+    def fail(self, fault: Fault) -> None:
+        looking = threading.Thread(target=self._look, daemon=True)
+        looking.start()
+        looking.join(0.2)
+        super().fail(fault)
+
+    def _look(self) -> None:
+        if self._house.registry.get("s") is None:
+            self._house.note("gone")
+
+
+def test_a_session_is_not_gone_before_all_are_answered_who_wait_for_it(house: House, cwd: Path) -> None:
+    house.new(cwd)
+    house.prompt().wait()
+    house.close().wait()
+    go_on = hold_writer(house.store)
+    house.registry.open("s", Opening("load", str(cwd), (), ({},), Looking(house, "load")))
+    prompted = house.prompt()
+    go_on.set()
+    assert prompted.wait_fault().code == -32002
+    house.await_log(lambda: "gone" in house.log)
+    assert house.log.index("prompt -32002") < house.log.index("gone")

@@ -25,7 +25,9 @@ MakeHost = Callable[[str, threading.RLock], Host]
 
 
 class Registry:
-    """Live sessions by id, under one leaf lock that is never held while a session's is taken."""
+    """Live sessions by id, under one leaf lock that is never held while a session's is taken: whether one is closed is
+    looked at outside of it. What was closed once stays closed.
+    """
 
     def __init__(self, services: Services, make_host: MakeHost) -> None:
         self._services = services
@@ -42,7 +44,7 @@ class Registry:
         session = self.find(session_id)
         if session is not None:
             with session.lock:  # so that it is not closed between the look and the verb
-                if session.machine.state_id != "closed":
+                if not session.is_closed:
                     opening.address = address
                     session.reopen(opening)
                     return
@@ -86,8 +88,11 @@ class Registry:
 
     def erase_stored(self, session_id: str) -> bool:
         """The same for the session with this very id."""
+        before = self._known(session_id)
+        if before is not None and not before[0].is_closed:
+            return False
         with self._lock:
-            if self._is_live(session_id):
+            if self._live.get(session_id) is not before:
                 return False
             self._erasing.add(session_id)
         try:
@@ -112,8 +117,7 @@ class Registry:
         Raises `BadCursor`, `StoreFault`.
         """
         resolved = None if cwd is None else sessions.resolve(cwd)
-        with self._lock:
-            crews = [crew for session, crew in self._live.values() if session.machine.state_id != "closed"]
+        crews = [crew for session, crew in self._all() if not session.is_closed]
         keeps = [crew.keep for crew in crews if crew.keep is not None]
         stored = [keep.row.id for keep in keeps if keep.writer.stored]
         rows, following = sessions.page(self._services.store, resolved, cursor, PAGE_SIZE, stored)
@@ -125,8 +129,7 @@ class Registry:
 
     def close_all(self, deadline: Callable[[], float]) -> bool:
         """Close every live session at once; waits until all are closed or `deadline()` seconds are gone."""
-        with self._lock:
-            live = [session for session, _ in self._live.values() if session.machine.state_id != "closed"]
+        live = [session for session, _ in self._all() if not session.is_closed]
         waiters = [_Waiter() for _ in live]
         for session, waiter in zip(live, waiters, strict=True):
             if deadline() <= 0:
@@ -150,23 +153,28 @@ class Registry:
             lambda lock: self._make_host(address, lock),
             make_crew,
         )
+        closed = [pair for pair in self._all() if pair[0].is_closed]
         with self._lock:
             if session_id in self._erasing:
                 raise TheirFault(codes.INVALID_REQUEST, Phrase("session_being_deleted"))
-            if self._is_live(session_id):
+            self._live = {one: pair for one, pair in self._live.items() if pair not in closed}
+            if session_id in self._live:
                 raise TheirFault(codes.INVALID_REQUEST, Phrase("session_being_opened"))
-            self._live = {known: pair for known, pair in self._live.items() if self._is_live(known)}
             self._live[session_id] = (session, crews[0])
         session.start()
 
-    def _find(self, session_id: str) -> tuple[Session, SessionCrew] | None:
+    def _known(self, session_id: str) -> tuple[Session, SessionCrew] | None:
         with self._lock:
-            return self._live[session_id] if self._is_live(session_id) else None
+            return self._live.get(session_id)
 
-    def _is_live(self, session_id: str) -> bool:
-        """Opened here and not closed since. With the lock held."""
-        found = self._live.get(session_id)
-        return found is not None and found[0].machine.state_id != "closed"
+    def _find(self, session_id: str) -> tuple[Session, SessionCrew] | None:
+        """Opened here and not closed since."""
+        found = self._known(session_id)
+        return None if found is None or found[0].is_closed else found
+
+    def _all(self) -> list[tuple[Session, SessionCrew]]:
+        with self._lock:
+            return list(self._live.values())
 
 
 class _Waiter:

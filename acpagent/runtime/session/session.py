@@ -144,6 +144,13 @@ class Session:
         with self.lock:
             return self.machine.state_id not in ("closing", "closed")
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is over. Seen with the lock alone: what its end answers is then queued, so that nobody is told
+        that the session is gone before those are who wait for it."""
+        with self.lock:
+            return self.machine.state_id == "closed"
+
     # One road for all of them.
 
     def _offer(
