@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from typing import Any
 import pytest
 
 from tests.acp.conftest import Stage
+from tests.acp.held import PATIENCE, HeldFile, script
+from tests.acp.mcp import children, plain
 from tests.acp.seen import OPENED
 from tests.agent import Message, text_in, updates_in
 from tests.conftest import Home, StartAgent
+from tests.descendants import gone
 from tests.model_server import ModelServer
 
 TODO = [{"content": "Look", "status": "completed"}, {"content": "Write", "status": "in_progress"}]
@@ -407,3 +411,25 @@ def test_a_session_that_is_closed_is_free_for_others(agent: StartAgent, home: Ho
         assert other.fail("session/load", place(session, workspace))["code"] == -32600
         owner.call("session/close", {"sessionId": session})
         assert set(other.call("session/load", place(session, workspace))) == OPENED
+
+
+def test_what_a_withdrawn_opening_started_is_ended(agent: StartAgent, home: Home, workspace: Path) -> None:
+    held = HeldFile(home.path / "held.yaml", script("Held."))
+    home.use_script(str(held.path))
+    one = agent()
+    session = one.new_session(workspace)
+    one.prompt(session, "hi")
+    held.hold()
+    params = {"cwd": str(workspace), "mcpServers": [plain("late")], "additionalDirectories": [str(home.path)]}
+    loading = one.request("session/load", {"sessionId": session, **params})
+    held.wait()
+    deadline = time.monotonic() + PATIENCE
+    while not (started := children(one, "plain.py")):
+        assert time.monotonic() < deadline, "the server is not started"
+    one.notify("$/cancel_request", {"requestId": loading})
+    assert one.response(loading)["error"]["code"] == -32800
+    held.let_go()
+    assert all(gone(server, PATIENCE) for server in started), "the server is still there"
+    assert one.prompt(session, "hi")[1]["result"] == {"stopReason": "end_turn"}
+    [listed] = one.call("session/list", {})["sessions"]
+    assert "additionalDirectories" not in listed

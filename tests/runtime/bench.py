@@ -150,7 +150,8 @@ class Bench:
         if isinstance(work, Turn):
             return TurnOutcome("end_turn", SPENT, fault)
         if isinstance(work, Opening):
-            return Opened(TheirFault(-32002, "no such session")) if fault else Opened(install=_marked("install"))
+            broken = TheirFault(-32002, "no such session") if fault else None
+            return Opened(broken) if broken else Opened(None, _marked("install"), _marked("discard"))
         if isinstance(work, Rebuild):
             parts = [fault if part in faults else None for part in ("axes-fault", "reload-fault")]
             works = (work.axes and not parts[0]) or (work.reload and not parts[1])

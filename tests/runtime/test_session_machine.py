@@ -264,7 +264,8 @@ TABLE: list[tuple[str, str, str, str]] = [
     ("done fault", "opening again, reload waits", "rebuilding", "o2: -32002"),
     ("done", "closing, turn runs", "closing", "p1: cancelled"),
     ("done fault", "closing, turn runs", "closing", "p1: cancelled"),
-    ("done", "closing, opening runs", "closing", ""),
+    ("done", "closing, opening runs", "closing", "discard"),
+    ("done fault", "closing, opening runs", "closing", ""),
     ("done", "closing, rebuild runs", "closing", ""),
     ("done", "closing, teardown runs", "closed", "x1: done"),
     ("done fault", "closing, teardown runs", "closed", "x1: -32603"),
@@ -419,13 +420,13 @@ def test_opening_again_leaves_the_session_as_it_was_when_it_fails() -> None:
 
 def test_an_opening_that_is_withdrawn_brings_nothing() -> None:
     bench = Bench("done; reopen load o2; withdraw o2")
-    assert bench.do("done") == ""
+    assert bench.do("done") == "discard"
     assert bench.state == "idle"
 
 
 def test_the_withdrawn_first_opening_closes_the_session() -> None:
     bench = Bench("withdraw o1")
-    assert bench.do("done") == ""
+    assert bench.do("done") == "discard"
     assert isinstance(bench.record.work, Teardown)
     assert bench.do("done") == ""
     assert bench.state == "closed"

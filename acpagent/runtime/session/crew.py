@@ -162,13 +162,14 @@ class SessionCrew:
                 keep, past = opener.stored(opening)
             if opening.kind == "load":
                 show(session.host, past, opening.scope)
-            return Opened(install=lambda: self._install(keep, opening.kind))
-        except Fault as fault:
+            return Opened(None, lambda: self._install(keep, opening.kind), keep.loadout.provider.close)
+        except BaseException as error:
             self._give_up()
-            return Opened(fault)
-        except Cancelled:
-            self._give_up()
-            return Opened(Fault(codes.CANCELLED, Phrase("session_closed_meanwhile")))
+            if isinstance(error, Fault):
+                return Opened(error)
+            if isinstance(error, Cancelled):
+                return Opened(Fault(codes.CANCELLED, Phrase("session_closed_meanwhile")))
+            raise
 
     def _equip(self, cwd: str) -> Equipment:
         services, session = self._services, self._session
@@ -237,7 +238,7 @@ class SessionCrew:
         try:
             return self._opened_again(opening, kit, servers)
         except BaseException:
-            keep.equipment.discard(kit)
+            self._stay(kit)
             raise
 
     def _opened_again(self, opening: Opening, kit: Kit, servers: tuple[ServerSpec, ...]) -> Opened:
@@ -261,7 +262,18 @@ class SessionCrew:
             keep.writer.change(directories=opening.directories)
             self._show_controls(opening.kind)
 
-        return Opened(install=install)
+        def discard() -> None:
+            loadout.provider.close()
+            self._stay(kit)
+
+        return Opened(None, install, discard)
+
+    def _stay(self, kit: Kit) -> None:
+        """The session stays as it is: a later opening came to nothing, and what was started for it ends."""
+        keep = self._keep()
+        keep.equipment.discard(kit)
+        if keep.writer.stored:
+            self._services.store.submit(sessions.set_directories(self._session.id, keep.row.directories))
 
     def _run_turn(self, turn: Turn) -> TurnOutcome:
         session, keep = self._session, self._keep()

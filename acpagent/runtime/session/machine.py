@@ -428,13 +428,13 @@ class SessionMachine(StateMachine):
             self.record.closers.append(reply)
 
     def tear_down_next(self, outcome: Outcome) -> None:
-        """Answer a turn `cancelled`, let go of a half-built loadout, then tear down."""
+        """Answer a turn `cancelled`, let go of what an opening or a rebuild made, then tear down."""
         work = self.record.work
         if isinstance(work, Turn):
             assert isinstance(outcome, TurnOutcome)
             self._report_unused(work)
             self._answer_turn(work.request.reply, TurnOutcome("cancelled", outcome.usage))
-        elif isinstance(work, Rebuild):
+        elif isinstance(work, Opening | Rebuild):
             self._conclude(outcome)
         self.record.work = Teardown(self.record.erase)
 
@@ -464,6 +464,8 @@ class SessionMachine(StateMachine):
 
     def _conclude_opening(self, work: Opening, outcome: Opened) -> None:
         if work.abandoned:
+            if outcome.discard is not None:
+                self.effects.append(Run(outcome.discard))
             return
         if outcome.fault is None:
             self.record.opened = True

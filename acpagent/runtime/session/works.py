@@ -82,10 +82,11 @@ class Opening:
 @dataclass(frozen=True, slots=True)
 class Opened:
     """What an opening brought. `install` is run under the session lock before the answer: it swaps references,
-    emits what precedes the answer, and never fails."""
+    emits what precedes the answer, and never fails. `discard` lets it all go where the opening was abandoned."""
 
     fault: Fault | None = None
     install: Callable[[], None] | None = None
+    discard: Callable[[], None] | None = None
 
 
 @dataclass(eq=False, slots=True)
