@@ -90,6 +90,9 @@ class Methods:
         params = method.decode(request.params)
         if method.lane == "connection":
             self.in_lane(request.id, lambda: method.handle(self, request.id, params))
+        elif method.lane == "session":
+            with self.registry.addressing:
+                method.handle(self, request.id, params)
         else:
             method.handle(self, request.id, params)
 
@@ -102,7 +105,8 @@ class Methods:
     def notification(self, notification: Notification) -> None:
         """`session/cancel`; every other notification is ignored (RPC-09), and a request without an id told of."""
         if notification.method == "session/cancel":
-            prompting.cancel(self, notification.params)
+            with self.registry.addressing:
+                prompting.cancel(self, notification.params)
         elif notification.method in METHODS:
             log(f"{notification.method} is a request and came without an id; ignored")
 

@@ -21,8 +21,5 @@ def prompt(methods: Methods, request_id: Any, params: PromptParams) -> None:
 def cancel(methods: Methods, params: Any) -> None:
     """A notification: whatever is wrong with it, nothing is answered (RPC-10, CAN-10)."""
     session_id = params.get("sessionId") if isinstance(params, dict) else None
-    session = methods.registry.get(session_id) if isinstance(session_id, str) else None
-    if session is None:
+    if not isinstance(session_id, str) or not methods.registry.cancel(session_id):
         log("session/cancel names no open session; ignored")
-        return
-    session.cancel()

@@ -74,8 +74,9 @@ def delete(methods: Methods, request_id: Any, session_id: str) -> None:
 
     def erase() -> None:
         while not methods.registry.erase(session_id):
-            if methods.registry.delete(session_id, reply):
-                return
+            with methods.registry.addressing:
+                if methods.registry.delete(session_id, reply):
+                    return
         reply.done(None)
 
     methods.in_lane(request_id, erase)

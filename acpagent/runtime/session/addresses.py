@@ -17,6 +17,10 @@ def mint_id() -> str:
     return str(uuid.uuid4())
 
 
+# What ids come to stand for, None for the session with that very id; and what they stood for.
+Move = tuple[dict[str, str | None], dict[str, str]]
+
+
 class Addresses:
     """Kept in the store, for the editor that opens a thread again after a restart; what other processes change
     meanwhile is not looked for. Owns the table, under one leaf lock. A session whose own id stands for another one has
@@ -44,8 +48,11 @@ class Addresses:
             return next((address for address, one in self._stands_for.items() if one == session_id), session_id)
 
     def bind(self, address: str, session_id: str) -> None:
-        """From here on a client's id stands for this session. Waits for the disk. Raises `Fault`, and then it is as it
-        was."""
+        """`move` and `keep` in one."""
+        self.keep(self.move(address, session_id))
+
+    def move(self, address: str, session_id: str) -> Move:
+        """From here on a client's id stands for this session, in this process. Never blocks."""
         with self._lock:
             before = self._stands_for
             after = {known: one for known, one in before.items() if known != address}
@@ -55,7 +62,11 @@ class Addresses:
                 if one in after and one not in after.values():
                     after[mint_id()] = one
             self._stands_for = after
-        changes = {known: after.get(known) for known in {*before, *after} if before.get(known) != after.get(known)}
+        return {known: after.get(known) for known in {*before, *after} if before.get(known) != after.get(known)}, before
+
+    def keep(self, move: Move) -> None:
+        """Store what was moved; waits for the disk. Raises `Fault`, and then it is as it was."""
+        changes, before = move
         try:
             self._store.apply(aliases.change(changes))
         except BaseException:

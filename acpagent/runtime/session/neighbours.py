@@ -72,18 +72,31 @@ class Neighbours:
             ended = Awaited()
             leaving.close(ended)
             ended.wait(scope)
-        answer = Awaited()
+        answer, told = Awaited(), self._session.controls()
         address = self._session.host.address
         self._registry.begin(row.id, Opening("load", row.cwd, row.directories, self._servers, answer), address)
         try:
             answer.wait(scope)
-            self._registry.addresses.bind(address, row.id)
+            with self._registry.addressing, scope.open():
+                move = self._registry.leave(self._session, row.id)
+                was_told = self._session.controls() != told
+            self._registry.addresses.keep(move)
         except (Cancelled, Fault):
-            session = self._registry.find(row.id)
-            if session is not None:
-                session.close(None)
+            self._come_back(row.id)
             raise
         self.left = True
+        opened = self._registry.find(row.id)
+        if was_told and opened is not None:  # of the session that is left, after the other had told of its own
+            opened.show()
+
+    def _come_back(self, session_id: str) -> None:
+        """Nothing came of it: the other session is closed again, and what was shown of it gives way to what is so."""
+        opened = self._registry.find(session_id)
+        if opened is not None:
+            ended = Awaited()
+            opened.close(ended)
+            ended.wait(Scope())
+            self._session.show()
 
 
 class Awaited:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import Fault, TheirFault
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
-from acpagent.runtime.session.addresses import Addresses
+from acpagent.runtime.session.addresses import Addresses, Move
 from acpagent.runtime.session.crew import SessionCrew
 from acpagent.runtime.session.loadout import AXES
 from acpagent.runtime.session.services import Services
@@ -27,14 +28,20 @@ MakeHost = Callable[[str, threading.RLock], Host]
 class Registry:
     """Live sessions by id, under one leaf lock that is never held while a session's is taken: whether one is closed is
     looked at outside of it. What was closed once stays closed.
+
+    `addressing` is held while a verb finds its session and is given to it, and while an id comes to stand for another
+    session: so that none reaches a session that its client has left. It comes before every other lock.
     """
 
     def __init__(self, services: Services, make_host: MakeHost) -> None:
         self._services = services
         self._make_host = make_host
+        self.addressing = threading.Lock()
         self._lock = threading.Lock()
         self._live: dict[str, tuple[Session, SessionCrew]] = {}
         self.addresses = Addresses(services.store, services.report)
+        # A client's id -> the session that it stood for last, as long as that is there.
+        self._left: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._erasing: set[str] = set()  # stored sessions that cannot be opened meanwhile
 
     def open(self, session_id: str, opening: Opening) -> None:
@@ -68,6 +75,24 @@ class Registry:
         session = self.find(session_id)
         address = session.host.address if session is not None else ""
         return address if self.addresses.resolve(address) == session_id else self.addresses.of(session_id)
+
+    def leave(self, session: Session, session_id: str) -> Move:
+        """The client's id for a session stands for another one from here on. With `addressing` held."""
+        address = session.host.address
+        with self._lock:
+            self._left[address] = session
+        return self.addresses.move(address, session_id)
+
+    def cancel(self, address: str) -> bool:
+        """Cancel what runs under a client's id, in a session that it left just now as well, whose prompt may not be
+        answered yet. False if there is no such session."""
+        session = self.get(address)
+        with self._lock:
+            left = self._left.get(address)
+        for one in (session, left):
+            if one is not None:
+                one.cancel()
+        return session is not None
 
     def crew(self, session_id: str) -> SessionCrew | None:
         """The crew of a live session."""

@@ -151,6 +151,17 @@ class Session:
         with self.lock:
             return self.machine.state_id == "closed"
 
+    def controls(self) -> Controls:
+        """The controls as they are requested now."""
+        with self.lock:
+            return self._controls()
+
+    def show(self) -> None:
+        """Tell the outside anew what it was told last: controls, title and commands."""
+        with self.lock:
+            for effect in (Effect.CONTROLS, Effect.TITLE, Effect.COMMANDS):
+                self.host.emit(self._event(effect))
+
     # One road for all of them.
 
     def _offer(
