@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.acp.mcp import plain
 from tests.acp.prompted_model import PromptedModel
+from tests.acp.scenarios import COMMANDS, METHODS, SWITCH, Act, Scenario
 from tests.acp.session_log import CLOSERS, OPENERS, Cancel, Sent, SessionLog, cancelled, overlapping, values
 from tests.agent import Message
 from tests.conftest import Home
@@ -23,97 +23,6 @@ DEADLINE = 20.0
 # The agent, its threads taking turns as often as Python can make them.
 _HASTY = "import runpy, sys; sys.setswitchinterval(1e-6); runpy.run_module('acpagent', run_name='__main__')"
 COMMAND = [sys.executable, "-c", _HASTY, "acp"]
-STEER, RELOAD = "_reasonix.io/session/steer", "_reasonix.io/session/reloadExtensions"
-METHODS = {
-    "steer": STEER,
-    "reload": RELOAD,
-    "set_mode": "session/set_mode",
-    "configure": "session/set_config_option",
-    "adjust": "session/set_config_option",
-    "close": "session/close",
-    "delete": "session/delete",
-    "load": "session/load",
-    "resume": "session/resume",
-    "prompt": "session/prompt",
-}
-PROMPTS = ["say"] * 5 + ["slow"] * 4 + ["read", "edit", "run"] * 2 + ["sleep", "job", "stall", "stall"]
-PROMPTS += ["ask", "note", "finish", "refuse", "fail", "help"]
-MODES = ["normal", "normal", "plan", "goal", "agent", "auto"]
-AXES = {"model": ["local/one", "local/two"], "effort": ["auto", "low", "high"]}
-AXES |= {"work_mode": ["economy", "balanced", "delivery"]}
-CONTROLS = {"tool_approval": ["ask", "auto", "yolo"], "mode": MODES}
-VERBS = (
-    ["prompt"] * 8 + ["steer"] * 4 + ["cancel"] * 2 + ["configure"] * 4 + ["adjust"] * 2 + ["set_mode"] * 2
-    + ["reload"] * 2 + ["load", "resume"] + ["withdraw"] * 2
-)  # fmt: skip
-# What a question is answered with: an option's id (or the first option), no option, an error, nothing.
-ANSWERS = ["once"] * 5 + ["deny", "deny", "full", "outcome cancelled", "error", "silence", "silence"]
-
-
-@dataclass(frozen=True)
-class Act:
-    """One thing that a thread does: `kind` is a kind of prompt or a setting; then it waits for the answer so many
-    seconds, or not at all."""
-
-    verb: str
-    kind: str = ""
-    value: str = ""
-    patience: float = 0.0
-
-    def __str__(self) -> str:
-        return " ".join(filter(None, (self.verb, self.kind, self.value, self.patience and f"({self.patience:.3f} s)")))
-
-
-@dataclass(frozen=True)
-class Scenario:
-    seed: str
-    threads: tuple[tuple[Act, ...], ...]
-    answers: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lines = [f"thread {n}: {', '.join(map(str, acts))}" for n, acts in enumerate(self.threads)]
-        return "\n".join([f"seed {self.seed}", *lines, f"answers: {', '.join(self.answers)}"])
-
-    def smaller(self) -> Iterator[Scenario]:
-        """With one thread or one act less."""
-        for n in range(len(self.threads)):
-            yield replace(self, threads=self.threads[:n] + self.threads[n + 1 :])
-        for n, acts in enumerate(self.threads):
-            for k in reversed(range(len(acts))):
-                left = acts[:k] + acts[k + 1 :]
-                yield replace(self, threads=(*self.threads[:n], left, *self.threads[n + 1 :]))
-
-
-def scenario(seed: int) -> Scenario:
-    dice = random.Random(f"interleaving {seed}")
-    threads = [[_act(dice) for _ in range(dice.randint(3, 8))] for _ in range(dice.choice([2, 3, 3, 4]))]
-    if dice.random() < 0.35:
-        for verb in dice.choices(["close", "close", "close", "delete"], k=dice.choice([1, 1, 2])):
-            acts = dice.choice(threads)
-            acts.insert(dice.randrange(len(acts) + 1), Act(verb, patience=_patience(dice)))
-            if dice.random() < 0.7:
-                acts.append(Act(dice.choice(OPENERS), patience=_patience(dice)))
-                acts += [_act(dice) for _ in range(dice.randint(0, 4))]
-    return Scenario(str(seed), tuple(map(tuple, threads)), tuple(dice.choices(ANSWERS, k=6)))
-
-
-def _act(dice: random.Random) -> Act:
-    verb, kind, value = dice.choice(VERBS), "", ""
-    if verb == "prompt":
-        kind = dice.choice(PROMPTS)
-    elif verb in ("configure", "adjust"):
-        choices = AXES if verb == "configure" else CONTROLS
-        kind = dice.choice(list(choices))
-        value = dice.choice(choices[kind])
-    elif verb == "set_mode":
-        value = dice.choice(MODES)
-    elif verb == "withdraw":
-        value = str(dice.randrange(1000))
-    return Act(verb, kind, value, _patience(dice))
-
-
-def _patience(dice: random.Random) -> float:
-    return dice.choice([0.0, 0.0, dice.uniform(0.0, 0.02), 0.1, 0.2])
 
 
 class Lab:
@@ -137,33 +46,50 @@ class Lab:
     def _configure(self) -> None:
         one = {"context_window": 1_000_000, "efforts": ["low", "high"]}
         provider = {"api": "openai-chat", "base_url": self.server.base_url, "models": {"one": one, "two": one}}
-        self._home.configure({"default_model": "local/one", "providers": {"local": provider}})
+        config = {"default_model": "local/one", "providers": {"local": provider}, "compaction": {"keep": 0}}
+        self._home.configure(config)
 
     def begin(self) -> None:
         """Shake hands, and have all done once; whatever lives as long as the process is there after that."""
         self.link.call("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
         self.link.call("session/list", {})
-        log = self.open()
-        params = {"sessionId": log.session, "prompt": [{"type": "text", "text": "say:t0x0"}]}
-        sent = log.begin("prompt")
-        self.link.ask("session/prompt", params, lambda response: log.end(sent, response)).result()
-        closing = log.begin("close")
-        self.link.ask("session/close", {"sessionId": log.session}, lambda response: log.end(closing, response)).result()
+        log = self.open(served=True)
+        self.say(log, "say:t0x0")
+        self.close_session(log)
         threading.Event().wait(0.2)
         self.resting = self.threads()
 
     def threads(self) -> int:
         return len(os.listdir(f"/proc/{self.link.process.pid}/task"))
 
-    def open(self) -> SessionLog:
+    def say(self, log: SessionLog, text: str) -> None:
+        """Prompt a session that does nothing else, and wait."""
+        params = {"sessionId": log.session, "prompt": [{"type": "text", "text": text}]}
+        sent = log.begin("prompt")
+        self.link.ask("session/prompt", params, lambda response: log.end(sent, response)).result()
+
+    def close_session(self, log: SessionLog) -> None:
+        sent = log.begin("close")
+        self.link.ask("session/close", {"sessionId": log.session}, lambda response: log.end(sent, response)).result()
+
+    def load(self, log: SessionLog) -> list[str]:
+        """What the person said and was told in a closed session, which is closed again then."""
+        sent = log.begin("load")
+        params = {"sessionId": log.session, "cwd": str(self.workspace), "mcpServers": []}
+        self.link.ask("session/load", params, lambda response: log.end(sent, response)).result()
+        self.close_session(log)
+        return list(log.replayed.values())
+
+    def open(self, served: bool = False) -> SessionLog:
         log = SessionLog()
+        log.reports = served
 
         def opened(response: Message) -> None:
             log.session = response["result"]["sessionId"]
             with self._lock:
                 self._logs[log.session] = log
 
-        params = {"cwd": str(self.workspace), "mcpServers": []}
+        params = {"cwd": str(self.workspace), "mcpServers": [plain("s")] if served else []}
         self.link.ask("session/new", params, opened).result()
         return log
 
@@ -205,12 +131,21 @@ class Play:
 
     def __init__(self, lab: Lab, scenario: Scenario) -> None:
         self.lab, self.scenario = lab, scenario
-        self.log = lab.open()
+        self.log = lab.open(scenario.served)
         self._number = next(self._numbers)
+        self._other = self._make_other() if scenario.paired else None
         self._tags = iter(range(1, 1 << 60))
         self._answers = iter(scenario.answers)
         self._over = threading.Event()
         self.held: list[Message] = []
+
+    def _make_other(self) -> SessionLog:
+        """Another session of the folder, which is closed."""
+        other = self.lab.open()
+        self._first_words = f"say:t{next(self._numbers)}x0"
+        self.lab.say(other, self._first_words)
+        self.lab.close_session(other)
+        return other
 
     def run(self) -> None:
         """Raises AssertionError."""
@@ -265,7 +200,10 @@ class Play:
     def ask(self, act: Act) -> Asked:
         tag = f"t{self._number}x{next(self._tags)}" if act.verb in ("prompt", "steer") else ""
         closing = self.log.cancel(act.verb) if act.verb in CLOSERS else None
-        sent = self.log.begin(act.verb, f"{act.kind} {act.value}".strip(), tag)
+        if act.kind == "rewind":
+            self.lab.model.may_rewind(f"t{self._number}")
+        kind = act.kind if act.verb == "prompt" else f"{act.kind} {act.value}".strip()
+        sent = self.log.begin(act.verb, kind, tag)
         asked = self.lab.link.ask(METHODS[act.verb], self._params(act, tag), lambda got: self.log.end(sent, got))
         self.log.written(sent, asked.id)
         if closing is not None:
@@ -275,15 +213,20 @@ class Play:
     def _params(self, act: Act, tag: str) -> Message:
         params: Message = {"sessionId": self.log.session}
         if act.verb in ("prompt", "steer"):
-            text = "/help" if act.kind == "help" else f"{act.kind or 'guidance'}:{tag}"
+            text = self._command(act) if act.kind in COMMANDS else f"{act.kind or 'guidance'}:{tag}"
             params["prompt"] = [{"type": "text", "text": text}]
         elif act.verb in OPENERS:
-            params |= {"cwd": str(self.lab.workspace), "mcpServers": []}
+            servers = [plain(act.value)] if act.value else []
+            params |= {"cwd": str(self.lab.workspace), "mcpServers": servers}
         elif act.verb in ("configure", "adjust"):
             params |= {"configId": act.kind, "value": act.value}
         elif act.verb == "set_mode":
             params["modeId"] = act.value
         return params
+
+    def _command(self, act: Act) -> str:
+        sessions = {"mine": self.log.session, "other": self._other.session if self._other else ""}
+        return COMMANDS[act.kind].format(sessions.get(act.value, act.value)).strip()
 
     def _cancel(self) -> None:
         cancel = self.log.cancel()
@@ -317,8 +260,10 @@ class Play:
 
     def _answer(self, question: Message, how: str) -> None:
         link, offered = self.lab.link, [option["optionId"] for option in question["params"]["options"]]
-        if how == "silence":
+        if how in ("silence", "cancel"):
             self.held.append(question)
+            if how == "cancel":
+                self._cancel()
             return
         if how == "outcome cancelled":
             self.log.cancel(how)
@@ -408,16 +353,19 @@ class Play:
         opened = self._get("load", may={"-32002"} if self._may_be_lost() else set[str]())
         if opened is not None:
             self._compare(opened)
-            self._compare_past()
+            if self._other is None:
+                self._compare_past()
             self._get("reload")
             self._get("set_mode", value="normal")
             self._speak()
             self._get("close")
+        if self._other is not None:
+            self._compare_pair(self._other)
 
     def _may_be_lost(self) -> bool:
         """Whether it may be that nothing is stored: it was deleted, or nothing was ever said in it."""
         return bool(self._named("delete")) or not any(
-            sent.answer in ("end_turn", "-32603") and sent.kind != "help" for sent in self._named("prompt")
+            sent.answer in ("end_turn", "-32603") and sent.kind not in COMMANDS for sent in self._named("prompt")
         )
 
     def _get(self, verb: str, value: str = "", may: set[str] | frozenset[str] = frozenset()) -> Any:
@@ -439,15 +387,69 @@ class Play:
         self.check(self.log.options in ({}, told), f"{self.log.options} became {told}")
 
     def _compare_past(self) -> None:
-        """What was said is said again, in its order, and what was shown is shown again, word for word."""
-        again = list(self.log.replayed.values())
-        said = [sent for sent in self._named("prompt") if sent.answer in ("end_turn", "-32603") and sent.kind != "help"]
-        wanted = [f"{sent.kind}:{sent.tag}" for sent in sorted(said, key=lambda sent: sent.answered)]
-        self.check([text for text in again if text in wanted] == wanted, "prompts were lost, or are in another order")
+        """What was said is said again, in its order, and what was shown is shown again, word for word; but for what was
+        rewound."""
+        misfits = [self._misfit(cut) for cut in self._cuts()]
+        self.check("" in misfits, misfits[0])
+
+    def _misfit(self, cut: int) -> str:
+        """What does not fit in the replay, if all up to `cut` was rewound."""
+        again, wanted = list(self.log.replayed.values()), self._wanted(cut)
+        if _among(wanted, again) != wanted:
+            return "prompts were lost, or are in another order"
         words = " ".join((*again, *self.log.live.values()))
-        lost = [sent.tag for sent in self._named("steer") if sent.taken and f":{sent.tag}" not in words]
-        self.check(not lost, f"guidance was lost: {lost}")
+        steers = [sent for sent in self._named("steer") if sent.taken and sent.at > cut]
+        if lost := [sent.tag for sent in steers if f":{sent.tag}" not in words]:
+            return f"guidance was lost: {lost}"
+        said_anew = any(
+            sent.kind == "lang" for sent in self._named("prompt")
+        )  # what acpagent says, in another language
         for id, text in self.log.live.items():
-            if id not in self.log.mixed and not id.startswith("notice_"):
-                again = self.log.replayed.get(id)
-                self.check(again == text, f"{text!r} was replayed as {again!r}")
+            compared = id not in self.log.mixed and not id.startswith("notice_") and self.log.shown_at[id] > cut
+            shown = self.log.replayed.get(id)
+            if compared and not (text == shown or (said_anew and shown and text.startswith("["))):
+                return f"{text!r} was replayed as {shown!r}"
+        return ""
+
+    def _cuts(self) -> list[int]:
+        """When the session was rewound to its beginning, 0 for never: the last time that is known, and those after it
+        that may have come to nothing."""
+        rewinds = [sent for sent in self._named("prompt") if sent.kind == "rewind"]
+        known = max((sent.answered for sent in rewinds if sent.answer == "end_turn"), default=0)
+        return [known, *(sent.answered for sent in rewinds if sent.answered > known and sent.answer != "-32600")]
+
+    def _wanted(self, cut: int = 0) -> list[str]:
+        """The prompts that must be there, of those that were answered after `cut`, in their order."""
+        said = [sent for sent in self._named("prompt") if sent.answer in ("end_turn", "-32603") and sent.answered > cut]
+        said = [sent for sent in said if sent.kind not in COMMANDS]
+        return [f"{sent.kind}:{sent.tag}" for sent in sorted(said, key=lambda sent: sent.answered)]
+
+    def _compare_pair(self, other: SessionLog) -> None:
+        """Each prompt is in one of the two sessions, once, and in its order there."""
+        theirs, mine = self.lab.load(other), list[str]()
+        self.log.options, self.log.replayed = {}, {}
+        if self._get("load", may={"-32002"}) is not None:
+            if self._first_words in self.log.replayed.values():
+                self._get_prompt(SWITCH, "mine")
+            else:
+                mine = list(self.log.replayed.values())
+            self._get("close")
+        if not mine and self._get("load", may={"-32002"}) is not None:
+            mine = list(self.log.replayed.values())
+            self._get("close")
+        if self._first_words in mine:
+            mine = []  # nothing was ever said in it
+        wanted = self._wanted()
+        found = [_among(wanted, texts) for texts in (mine, theirs)]
+        all_found = sorted(text for texts in found for text in texts)
+        self.check(all_found == sorted(wanted), f"prompts were lost or doubled: {found}")
+        self.check(all(texts == _among(texts, wanted) for texts in found), f"prompts are in another order: {found}")
+
+    def _get_prompt(self, kind: str, value: str) -> None:
+        response = self.ask(Act("prompt", kind, value)).response()
+        self.check(response.get("result") == {"stopReason": "end_turn"}, f"at last {kind} was answered {response}")
+
+
+def _among(wanted: list[str], texts: list[str]) -> list[str]:
+    """The texts that are wanted, in their order."""
+    return [text for text in texts if text in wanted]

@@ -34,12 +34,16 @@ REPLIES: dict[str, list[list[Step]]] = {
     "ask": [["{} asks ", Call("ask", {"questions": [_QUESTION]})], ["{} asked"]],
     "note": [["{} notes ", Call("todo_write", {"todos": [{"content": "{}", "status": "in_progress"}]})], ["{} noted"]],
     "finish": [["{} briefs"], ["{} finishes ", Call("update_goal", {"status": "complete", "note": "{}"})], ["{} ends"]],
+    "pid": [["{} calls ", Call("mcp__s__pid", {})], ["{} called"]],
     "stall": [["{} stalls ", Stall()]],
     "refuse": [["{} refuses "]],
     "fail": [[]],
 }
 _WANTED = re.compile(rf"\b({'|'.join(REPLIES)}):(\w+)\Z")
 _CONVERSATION = re.compile(r"\bt\d+(?=x\d+\b)")
+_SUMMARISED = "[The conversation up to here no longer fits"
+_SUMMARY_ASKED = "Write the summary."
+_SUMMARY = "What was said and done so far is known, and goes on from here as if all of it had been read. " * 2
 _ROLES = ("system", "user", "assistant", "tool")
 _REASONS = {"refuse": "content_filter"}
 
@@ -50,9 +54,16 @@ class PromptedModel:
     def __init__(self) -> None:
         self.faults: list[str] = []
         self._seen: dict[str, list[Message]] = {}  # the last of each conversation
+        self._rewound: dict[str, int] = {}  # how often each may begin anew
+
+    def may_rewind(self, conversation: str) -> None:
+        """It is about to be asked to go back to its beginning; `t7` is the conversation of prompts like `say:t7x1`."""
+        self._rewound[conversation] = self._rewound.get(conversation, 0) + 1
 
     def __call__(self, request: Request) -> Raw:
         messages = request.body["messages"]
+        if str(messages[-1]["content"]).endswith(_SUMMARY_ASKED):
+            return Raw(_pieces([_SUMMARY], "", len(messages), None))
         fault = fault_in(messages) or self._break_in(messages)
         if fault is not None:
             self.faults.append(f"{fault}: {json.dumps(messages)[-1500:]}")
@@ -65,7 +76,7 @@ class PromptedModel:
 
     def _break_in(self, messages: list[Message]) -> str | None:
         """Each request of a conversation begins with the one before (one that was given up may come late), but for a
-        refused prompt, which leaves no trace."""
+        refused prompt, which leaves no trace, a new summary, and a rewinding that was asked for."""
         found = _CONVERSATION.search(json.dumps(messages))
         if found is None:
             return None
@@ -73,6 +84,11 @@ class PromptedModel:
         self._seen[found[0]] = messages
         shared = min(len(before), len(messages))
         if before[:shared] == messages[:shared] or "refuse:" in json.dumps(before):
+            return None
+        if str(messages[0]["content"]).startswith(_SUMMARISED) and messages[0] != before[0]:
+            return None
+        if self._rewound.get(found[0]):
+            self._rewound[found[0]] -= 1
             return None
         return f"does not go on with {json.dumps(before)[-1500:]}"
 

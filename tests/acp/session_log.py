@@ -20,6 +20,7 @@ TURN_KINDS = {
     "plan",
 }
 OPENERS = ("load", "resume")
+SWITCH = "switch"  # a kind of prompt that shows the past of another session
 CLOSERS = ("close", "delete")
 FINAL = ("completed", "failed")
 _TAG = re.compile(r"\bt\d+x\d+\b")  # a notice may have one in it, but does not begin with it
@@ -74,7 +75,9 @@ class SessionLog:
         self.options: Message = {}  # id to value, as last told in an update
         self.live: dict[str, str] = {}  # what was shown while no load was under way: message id to text
         self.replayed: dict[str, str] = {}  # the same of the last load
+        self.shown_at: dict[str, int] = {}  # when a message of those began
         self.mixed: set[str] = set()  # ids of messages that may be of either
+        self.reports = False  # servers may be reported on at any time
         self.calm = False  # nothing is done at the same time any more
         self.questions: list[Message] = []
         self.cancels: list[Cancel] = []
@@ -178,7 +181,10 @@ class SessionLog:
         )
 
     def _of_turn(self, kind: str, update: Message) -> None:
-        prompts, openers = self._open("prompt"), self._open(*OPENERS)
+        prompts = self._open("prompt")
+        openers = self._open(*OPENERS) or [sent for sent in prompts if sent.kind == SWITCH]
+        if self.reports and str(update.get("messageId")).startswith("notice_"):
+            return
         if not prompts and not openers:
             self._problem(f"{kind} while no prompt was running")
         tag = self._tag_of(kind, update)
@@ -208,6 +214,8 @@ class SessionLog:
         if live and loading:
             self.mixed.add(id)
         side = self.replayed if loading else self.live
+        if not loading:
+            self.shown_at.setdefault(id, self._clock)
         side[id] = side.get(id, "") + text
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.acp.interleaving import Lab, Play, Scenario, scenario
+from tests.acp.interleaving import Lab, Play
+from tests.acp.scenarios import Scenario, scenario
 
 COUNT = int(os.environ.get("ACPAGENT_TEST_INTERLEAVINGS", "60"))
 FIRST_SEED = int(os.environ.get("ACPAGENT_TEST_SEED", "0"))
