@@ -22,6 +22,7 @@ SCRIPT = {
     ]
 }
 MOMENTS = 30
+SAID = {"agent_thought_chunk", "agent_message_chunk", "tool_call"}
 
 
 def test_kill_at_thirty_random_moments_of_two_turns(agent: StartAgent, home: Home, workspace: Path) -> None:
@@ -33,15 +34,27 @@ def test_kill_at_thirty_random_moments_of_two_turns(agent: StartAgent, home: Hom
         for name in home.path.glob("store*"):
             name.unlink()
         shutil.rmtree(home.path / "locks", ignore_errors=True)
-        session, _, answered = run_until(agent, workspace, moment)
-        check_loaded(agent, workspace, session, answered, moment)
+        session, _, answered, begun = run_until(agent, workspace, moment)
+        check_loaded(agent, workspace, session, answered, begun, moment)
 
 
-def run_until(agent: StartAgent, workspace: Path, moment: int | None) -> tuple[str, list[int], list[str]]:
-    """Play two turns and kill the agent when `moment` lines have come: (session, lines per turn, prompts that
-    were answered)."""
+def test_a_first_prompt_is_kept_before_anything_is_said_to_it(agent: StartAgent, home: Home, workspace: Path) -> None:
+    home.use_script(SCRIPT, tool_approval="yolo")
+    for _ in range(5):
+        one = agent(exit_code=None)
+        session = one.new_session(workspace)
+        one.start_prompt(session, "first")
+        one.expect_update(session, "agent_thought_chunk")
+        one.process.signal(9)
+        one.process.ended.wait(60)
+        check_loaded(agent, workspace, session, [], ["first"], 0)
+
+
+def run_until(agent: StartAgent, workspace: Path, moment: int | None) -> tuple[str, list[int], list[str], list[str]]:
+    """Play two turns and kill the agent when `moment` lines have come: (session, lines per turn, prompts that were
+    answered, prompts to which something was said)."""
     one: Agent = agent(exit_code=None)
-    session, answered, lines = one.new_session(workspace), [], []
+    session, answered, begun, lines = one.new_session(workspace), [], [], []
     began = len(one.lines)
     for text in ("first", "second"):
         since = len(one.lines)
@@ -56,6 +69,8 @@ def run_until(agent: StartAgent, workspace: Path, moment: int | None) -> tuple[s
             one.process.signal(9)
             one.process.ended.wait(60)
             one._reader.join(60)
+        if {update["sessionUpdate"] for update in one.updates(session, since)} & SAID:
+            begun.append(text)
         if (int, prompt) in one.transcript.responses:
             answered.append(text)
             lines.append(len(one.lines) - since)
@@ -63,24 +78,26 @@ def run_until(agent: StartAgent, workspace: Path, moment: int | None) -> tuple[s
             break
     if moment is None:
         one.close()
-    return session, lines, answered
+    return session, lines, answered, begun
 
 
-def check_loaded(agent: StartAgent, workspace: Path, session: str, answered: list[str], moment: int) -> None:
+def check_loaded(
+    agent: StartAgent, workspace: Path, session: str, answered: list[str], begun: list[str], moment: int
+) -> None:
     one: Agent = agent()
     one.initialize()
     id = one.request("session/load", {"sessionId": session, "cwd": str(workspace), "mcpServers": []})
     answer = one.response(id)
     where = f"killed after {moment} lines"
     if "error" in answer:
-        assert not answered, f"{where}: an answered prompt is lost: {answer['error']}"
+        assert not begun, f"{where}: a prompt is lost that was being answered: {answer['error']}"
         assert answer["error"]["code"] == -32002
         one.close()
         return
     replayed = one.updates(session)[: one.transcript.responses[(int, id)]]
     said = [u["content"]["text"] for u in replayed if u["sessionUpdate"] == "user_message_chunk"]
     assert said == ["first", "second"][: len(said)], where
-    assert len(said) >= len(answered), where
+    assert len(said) >= len(begun), where
     expected = {"first": WORDS + "First done.", "second": WORDS + WORDS + "Second done."}
     told = text_in(replayed)
     whole = "".join(expected[text] for text in answered)

@@ -12,6 +12,7 @@ import pytest
 
 from acpagent.core.faults import OurFault
 from acpagent.core.history import Entry, Said, TurnOpened
+from acpagent.core.scope import Cancelled, Scope, run_closers
 from acpagent.runtime.session.keep import RowWriter
 from acpagent.runtime.turn.journal import Journal
 from acpagent.store import entries, sessions
@@ -50,6 +51,20 @@ class Written:
 
     def stored(self) -> list[Entry]:
         return entries.read(self.store, "s")
+
+
+def test_work_waits_until_all_is_stored_but_not_for_long(store: Store) -> None:
+    written, scope = Written(store), Scope()
+    written.journal.add(*turns("a", "b"))
+    written.journal.settle(scope)
+    assert len(written.stored()) == 2
+    go_on = hold_writer(store)
+    written.journal.add(*turns("c"))
+    written.journal.settle(scope, 0.01)
+    threading.Timer(0.05, lambda: run_closers(scope.cancel())).start()
+    with pytest.raises(Cancelled):
+        written.journal.settle(scope, DEADLINE)
+    go_on.set()
 
 
 def turns(*names: str) -> list[Entry]:

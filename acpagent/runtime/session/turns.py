@@ -345,6 +345,7 @@ class TurnRunner:
             ceiling=keep.ceiling,
             hooks=hooks,
             follow_ups=follow_ups,
+            settle=keep.journal.settle,
         )
 
     def _desk(self, turn_id: str, scope: Scope, speaker: Speaker, pursuit: Pursuit) -> Desk:

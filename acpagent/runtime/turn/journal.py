@@ -9,6 +9,10 @@ from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import OurFault
 from acpagent.core.history import Entry
 from acpagent.core.phrases import told
+from acpagent.core.scope import Scope
+
+# How long the model waits for what the person said to be stored.
+SETTLE_SECONDS = 2.0
 
 Submit = Callable[[Sequence[Entry], Callable[[BaseException | None], None]], None]
 
@@ -50,9 +54,22 @@ class Journal:
     def wait(self, timeout: float) -> None:
         """Wait until everything added is stored, but no longer than `timeout` seconds: what is slow to store is no
         reason not to go on. Raises `OurFault` if it could not be stored. Any thread."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._queued or self._fault is not None, timeout)
+        self._await(timeout, lambda: False)
         self.check()
+
+    def settle(self, scope: Scope, seconds: float = SETTLE_SECONDS) -> None:
+        """The same for work that a failure does not keep from going on: the turn's end tells of it. Raises `Cancelled`
+        as soon as the scope is."""
+        forget = scope.add_closer(self._wake)
+        try:
+            self._await(seconds, lambda: scope.cancelled)
+        finally:
+            forget()
+        scope.check()
+
+    def _await(self, timeout: float, given_up: Callable[[], bool]) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._queued or self._fault is not None or given_up(), timeout)
 
     def check(self) -> None:
         """Raise `OurFault` if the last write failed."""
@@ -69,6 +86,10 @@ class Journal:
             self._submit(batch, self._written)
         except Exception as fault:
             self._fault, self._writing = fault, 0
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
     def _written(self, fault: BaseException | None) -> None:
         with self._changed:

@@ -66,16 +66,18 @@ class TurnLoop:
         ceiling: Ceiling,
         hooks: TurnHooks,
         follow_ups: Sequence[FollowUp] = (),
+        settle: Callable[[Scope], None] = lambda scope: None,
     ) -> None:
-        """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt, `ceiling`:
-        what the session may use in all. `follow_ups`: in the order in which they are asked."""
+        """`prefix`: the spelled system prompt and tool list. `limit`: model calls in one prompt, `ceiling`: what the
+        session may use in all. `follow_ups`: in the order in which they are asked. `settle` gives what was recorded
+        time to be stored."""
         self._turn_id, self._scope, self._host = turn_id, scope, host
         self._compactor, self._record, self._provider = compactor, record, provider
         self._conversation, self._spending = compactor.memory.conversation, compactor.memory.spending
         self._prefix, self._tools, self._speaker = prefix, tools, speaker
         self._reader, self._steering, self._limit, self._ceiling = reader, steering, limit, ceiling
         self._hooks = hooks
-        self._follow_ups = follow_ups
+        self._follow_ups, self._settle = follow_ups, settle
         self._told_of_silence = False
         self._unheard: deque[tuple[Block, ...]] = deque()
         self._last_call = False
@@ -147,6 +149,7 @@ class TurnLoop:
             self._record(UserSaid(self._turn_id, new_id("msg"), tuple(blocks), spelled, steer))
         for notice in heard.notices:
             self._speaker.tell(notice)
+        self._settle(self._scope)  # what the person said outlives us from before the model has an answer
 
     def _hear_steer(self, blocks: tuple[Block, ...]) -> bool:
         """Guidance, unless a hook refuses it."""
