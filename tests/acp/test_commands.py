@@ -11,6 +11,7 @@ import pytest
 
 from acpagent.runtime.commands.elsewhere import ELSEWHERE
 from acpagent.runtime.commands.table import CommandTable
+from tests.acp.held import locked_store
 from tests.acp.seen import calls, says, turn
 from tests.acp.served import Served, served
 from tests.agent import Message, text_in
@@ -495,6 +496,31 @@ def test_cancelling_while_another_session_is_opened_leaves_all_as_it_was(one: Se
         assert f"Id: `{old if stop == 'end_turn' else mine}`" in shown
         if stop == "end_turn":
             said(one, mine, f"/sessions resume {mine}")
+
+
+@pytest.mark.parametrize("asked", ["work_mode", "reload"])
+def test_what_is_asked_of_a_session_that_is_being_left_goes_with_it(one: Served, tmp_path: Path, asked: str) -> None:
+    folder = tmp_path / "apart"
+    folder.mkdir()
+    old = one.new(folder)
+    one.prompt(old, "hello")
+    one.agent.call("session/close", {"sessionId": old})
+    mine = one.new(folder)
+    one.prompt(mine, "mine")
+    with locked_store(one.home.path):  # so that the other cannot be opened yet
+        prompt = one.agent.start_prompt(mine, f"/sessions resume {old}")
+        if asked == "reload":
+            answer = one.agent.call("_reasonix.io/session/reloadExtensions", {"sessionId": mine})
+            assert answer == {"queued": True}
+        else:
+            params = {"sessionId": mine, "configId": "work_mode", "value": "economy"}
+            one.agent.call("session/set_config_option", params)
+    assert one.agent.response(prompt)["result"] == {"stopReason": "end_turn"}
+    one.prompt(mine, "on")
+    assert "hello" in str(one.read())
+    told = [update for update in one.agent.updates(mine) if update["sessionUpdate"] == "config_option_update"]
+    values = {option["id"]: option["currentValue"] for option in told[-1]["configOptions"]}
+    assert values["work_mode"] == "balanced"
 
 
 def test_a_capsule_brings_what_one_session_knows_to_another(one: Served, tmp_path: Path) -> None:

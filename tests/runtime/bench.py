@@ -141,6 +141,10 @@ class Bench:
         self.record.work.sealed = True
         return []
 
+    def _leave(self) -> list[str]:
+        self.record.left = True
+        return []
+
     def _done(self, *faults: str) -> list[str]:
         self.machine.send("work_done", outcome=self._outcome(set(faults)))
         return self.carry_out()

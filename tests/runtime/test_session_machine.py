@@ -37,6 +37,9 @@ SITUATIONS: dict[str, tuple[str, str]] = {
         "done; prompt p1; configure model=b c1; cancel; prompt p2",
         "prompting",
     ),
+    "turn, left": ("done; prompt p1; leave", "prompting"),
+    "turn, left, axis waits": ("done; prompt p1; configure model=b c1; leave", "prompting"),
+    "turn, left and cancelled": ("done; prompt p1; leave; cancel", "prompting"),
     # rebuilding
     "opening": ("", "rebuilding"),
     "opening, prompt waits": ("prompt p1", "rebuilding"),
@@ -63,6 +66,7 @@ SITUATIONS: dict[str, tuple[str, str]] = {
     "turn, reload and axis wait": ("done; prompt p1; reload r1; configure model=b c1", "reload_queued"),
     "turn, sealed, reload waits": ("done; prompt p1; reload r1; seal", "reload_queued"),
     "turn, cancelled, reload waits": ("done; prompt p1; reload r1; cancel", "reload_queued"),
+    "turn, left, reload waits": ("done; prompt p1; reload r1; leave", "reload_queued"),
     "turn, cancelled, prompt, axis and reload wait": (
         "done; prompt p1; configure model=b c1; reload r1; cancel; prompt p2",
         "reload_queued",
@@ -206,6 +210,10 @@ TABLE: list[tuple[str, str, str, str]] = [
     ("done", "turn, cancelled, axis waits", "rebuilding", "p1: cancelled"),
     ("done", "turn, cancelled, prompt waits", "prompting", "p1: cancelled"),
     ("done", "turn, cancelled, prompt and axis wait", "rebuilding", "p1: cancelled"),
+    ("done", "turn, left", "closing", "p1: end_turn"),
+    ("done", "turn, left, axis waits", "closing", "p1: end_turn"),
+    ("done", "turn, left and cancelled", "closing", "p1: cancelled"),
+    ("done", "turn, left, reload waits", "closing", "p1: end_turn"),
     ("done", "opening", "idle", "install; o1: model=a; title; commands"),
     ("done fault", "opening", "closed", "o1: -32002"),
     ("done", "opening, prompt waits", "prompting", "install; o1: model=a; title; commands"),

@@ -58,7 +58,6 @@ class SessionCrew:
 
     def __init__(self, session: Session, services: Services, registry: Registry) -> None:
         self._registry = registry
-        self._left = False
         self._session = session
         self._services = services
         self.keep: Keep | None = None
@@ -190,9 +189,7 @@ class SessionCrew:
     def after_work(self) -> None:
         """Work is done and answered: the outside may be told more, what was replaced is let go of, and what servers
         offer by now is taken up."""
-        if self._left:
-            self._session.close(None)
-        elif self.keep is not None and self._session.is_open:
+        if self.keep is not None and self._session.is_open:
             self.keep.equipment.open()
             self.keep.equipment.tidy()
             self._catch_up()
@@ -289,9 +286,7 @@ class SessionCrew:
             self._configure,
             neighbours,
         )
-        outcome = runner.run(turn)
-        self._left = neighbours.left
-        return outcome
+        return runner.run(turn)
 
     def _requested(self) -> Controls:
         with self._session.lock:

@@ -88,7 +88,8 @@ def refusal(event: str, state: str) -> TheirFault:
 @dataclass(slots=True)
 class Record:
     """What the machine remembers beside its state. `active` holds the axes the loadout in use was built with. `fit`
-    makes axes agree with each other: the effort must be one that the model has."""
+    makes axes agree with each other: the effort must be one that the model has. `left`: the turn that runs goes on in
+    another session, and nothing can be asked of this one any more."""
 
     active: dict[str, str]
     work: Work | None
@@ -99,6 +100,7 @@ class Record:
     closers: list[Reply] = field(default_factory=list)
     erase: bool = False
     opened: bool = False
+    left: bool = False
 
     def settled(self, axis: str) -> str | None:
         """The axis's value once the work that runs has succeeded."""
@@ -172,13 +174,15 @@ class SessionMachine(StateMachine):
     )
     reopen = idle.to(rebuilding, on="open_again")
     work_done = (
-        prompting.to(rebuilding, cond="axes_wait", on="hold_and_rebuild")
+        prompting.to(closing, cond="is_left", on="finish_and_close")
+        | prompting.to(rebuilding, cond="axes_wait", on="hold_and_rebuild")
         | prompting.to(prompting, cond="prompt_waits", on="finish_and_start_turn")
         | prompting.to(idle, on="finish")
         | rebuilding.to(closed, cond="opening_failed", on="fail_opening")
         | rebuilding.to(rebuilding, cond="axes_wait", on="finish_and_rebuild")
         | rebuilding.to(prompting, cond="prompt_waits", on="finish_and_start_turn")
         | rebuilding.to(idle, on="finish")
+        | reload_queued.to(closing, cond="is_left", on="finish_and_close")
         | reload_queued.to(rebuilding, on="hold_and_rebuild")
         | closing.to(closed, cond="all_torn_down", on="finish_closing")
         | closing.to.itself(internal=True, on="tear_down_next")
@@ -260,6 +264,10 @@ class SessionMachine(StateMachine):
         """The first opening failed."""
         work = self.record.work
         return isinstance(work, Opening) and work.first and isinstance(outcome, Opened) and outcome.fault is not None
+
+    def is_left(self) -> bool:
+        """The client's id stands for another session by now."""
+        return self.record.left
 
     def all_torn_down(self) -> bool:
         """Teardown has run, erasing if asked to."""
@@ -359,6 +367,14 @@ class SessionMachine(StateMachine):
         """Answer for the work."""
         self._conclude(outcome)
         self.record.work = None
+
+    def finish_and_close(self, outcome: Outcome) -> None:
+        """Answer for the work, discard what is queued, tear down."""
+        self._conclude(outcome)
+        self.record.axes.clear()
+        self.record.reload = False
+        self._cancel_waiting()
+        self.record.work = Teardown(self.record.erase)
 
     def fail_opening(self, outcome: Outcome) -> None:
         """Answer with the fault, a waiting prompt -32002."""

@@ -84,6 +84,7 @@ class Neighbours:
         except (Cancelled, Fault):
             self._come_back(row.id)
             raise
+        self._session.leave()
         self.left = True
         opened = self._registry.find(row.id)
         if was_told and opened is not None:  # of the session that is left, after the other had told of its own

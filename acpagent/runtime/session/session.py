@@ -151,6 +151,11 @@ class Session:
         with self.lock:
             return self.machine.state_id == "closed"
 
+    def leave(self) -> None:
+        """The turn that runs has gone on in another session: with its answer this one closes."""
+        with self.lock:
+            self.machine.record.left = True
+
     def controls(self) -> Controls:
         """The controls as they are requested now."""
         with self.lock:
