@@ -78,7 +78,7 @@ class Connection:
             try:
                 self.methods().request(request)
             except BaseException as error:
-                self._forget(request.id)
+                self._forget(request.id, self._withdrawal(request.id))
                 if isinstance(error, Fault):
                     error.message = spoken(error.message, self.language)
                 raise
@@ -101,9 +101,10 @@ class Connection:
             self._withdraw[id_key(request_id)] = withdraw
 
     def respond(self, request_id: Any, result: Any) -> None:
-        """Answer a request."""
-        self._forget(request_id)
+        """Answer a request. It can be withdrawn until the answer is queued: nobody who says so in time is ignored."""
+        withdraw = self._withdrawal(request_id)
         self.driver.respond(request_id, result)
+        self._forget(request_id, withdraw)
         self.answered_more.set()
 
     @property
@@ -113,8 +114,9 @@ class Connection:
 
     def refuse(self, request_id: Any, fault: Fault, language: str = "") -> None:
         """Answer a request with a fault, in a language that is not that of the connection if it is given."""
-        self._forget(request_id)
+        withdraw = self._withdrawal(request_id)
         self.driver.refuse(request_id, fault.code, spoken(fault.message, language or self.language), fault.data)
+        self._forget(request_id, withdraw)
         self.answered_more.set()
 
     def methods(self) -> Methods:
@@ -146,11 +148,16 @@ class Connection:
         request_id = params.get("requestId") if isinstance(params, dict) else None
         if request_id is None or isinstance(request_id, (dict, list)):
             return
-        with self._lock:
-            withdraw = self._withdraw.get(id_key(request_id))
+        withdraw = self._withdrawal(request_id)
         if withdraw is not None:
             withdraw()
 
-    def _forget(self, request_id: Any) -> None:
+    def _withdrawal(self, request_id: Any) -> Callable[[], None] | None:
         with self._lock:
-            self._withdraw.pop(id_key(request_id), None)
+            return self._withdraw.get(id_key(request_id))
+
+    def _forget(self, request_id: Any, withdraw: Callable[[], None] | None) -> None:
+        """The request is answered, unless another has its id by now."""
+        with self._lock:
+            if self._withdraw.get(id_key(request_id)) is withdraw:
+                self._withdraw.pop(id_key(request_id), None)
