@@ -16,7 +16,8 @@ import pytest
 from tests.acp.interleaving import Lab, Play
 from tests.acp.scenarios import Scenario, scenario
 
-COUNT = int(os.environ.get("ACPAGENT_TEST_INTERLEAVINGS", "60"))
+USUAL = 60
+COUNT = int(os.environ.get("ACPAGENT_TEST_INTERLEAVINGS", str(USUAL)))
 FIRST_SEED = int(os.environ.get("ACPAGENT_TEST_SEED", "0"))
 AT_ONCE = 4
 BATCH = 50
@@ -25,6 +26,7 @@ TRIES = 3  # of a smaller case before it counts as one that does not fail
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+@pytest.mark.timeout(300 * max(1, COUNT // USUAL))
 def test_random_interleavings(tmp_path: Path) -> None:
     seeds = range(FIRST_SEED, FIRST_SEED + COUNT)
     lab = Lab(tmp_path / "all")
