@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -401,13 +402,12 @@ class Play:
         steers = [sent for sent in self._named("steer") if sent.taken and sent.at > cut]
         if lost := [sent.tag for sent in steers if f":{sent.tag}" not in words]:
             return f"guidance was lost: {lost}"
-        said_anew = any(
-            sent.kind == "lang" for sent in self._named("prompt")
-        )  # what acpagent says, in another language
+        is_of_model = re.compile(rf"t{self._number}x\d+ ").match
+        spoke = any(sent.kind == "lang" for sent in self._named("prompt"))  # what acpagent says is said in it
         for id, text in self.log.live.items():
             compared = id not in self.log.mixed and not id.startswith("notice_") and self.log.shown_at[id] > cut
             shown = self.log.replayed.get(id)
-            if compared and not (text == shown or (said_anew and shown and text.startswith("["))):
+            if compared and text != shown and (shown is None or not spoke or is_of_model(text)):
                 return f"{text!r} was replayed as {shown!r}"
         return ""
 
