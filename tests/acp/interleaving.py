@@ -73,15 +73,22 @@ class Lab:
         sent = log.begin("close")
         self.link.ask("session/close", {"sessionId": log.session}, lambda response: log.end(sent, response)).result()
 
-    def load(self, log: SessionLog) -> list[str]:
-        """What the person said and was told in a closed session, which is closed again then."""
+    def listed(self, folder: Path) -> list[str]:
+        """The ids of a folder's sessions."""
+        return [row["sessionId"] for row in self.link.call("session/list", {"cwd": str(folder)})["sessions"]]
+
+    def past(self, session: str, folder: Path) -> list[str]:
+        """What was said in a closed session, which is closed again then."""
+        log = SessionLog(session)
+        with self._lock:
+            self._logs[session] = log
         sent = log.begin("load")
-        params = {"sessionId": log.session, "cwd": str(self.workspace), "mcpServers": []}
+        params = {"sessionId": session, "cwd": str(folder), "mcpServers": []}
         self.link.ask("session/load", params, lambda response: log.end(sent, response)).result()
         self.close_session(log)
         return list(log.replayed.values())
 
-    def open(self, served: bool = False) -> SessionLog:
+    def open(self, folder: Path | None = None, served: bool = False) -> SessionLog:
         log = SessionLog()
         log.reports = served
 
@@ -90,7 +97,7 @@ class Lab:
             with self._lock:
                 self._logs[log.session] = log
 
-        params = {"cwd": str(self.workspace), "mcpServers": [plain("s")] if served else []}
+        params = {"cwd": str(folder or self.workspace), "mcpServers": [plain("s")] if served else []}
         self.link.ask("session/new", params, opened).result()
         return log
 
@@ -132,21 +139,26 @@ class Play:
 
     def __init__(self, lab: Lab, scenario: Scenario) -> None:
         self.lab, self.scenario = lab, scenario
-        self.log = lab.open(scenario.served)
         self._number = next(self._numbers)
-        self._other = self._make_other() if scenario.paired else None
+        self.folder = self._make_folder() if scenario.paired else lab.workspace
+        self.log = lab.open(self.folder, scenario.served)
+        self._other = self._make_other() if scenario.paired else ""
         self._tags = iter(range(1, 1 << 60))
         self._answers = iter(scenario.answers)
         self._over = threading.Event()
         self.held: list[Message] = []
 
-    def _make_other(self) -> SessionLog:
-        """Another session of the folder, which is closed."""
-        other = self.lab.open()
-        self._first_words = f"say:t{next(self._numbers)}x0"
-        self.lab.say(other, self._first_words)
+    def _make_folder(self) -> Path:
+        folder = self.lab.workspace / f"pair{self._number}"
+        folder.mkdir()
+        return folder
+
+    def _make_other(self) -> str:
+        """The id of another session of the folder, which is closed."""
+        other = self.lab.open(self.folder)
+        self.lab.say(other, f"say:t{next(self._numbers)}x0")
         self.lab.close_session(other)
-        return other
+        return other.session
 
     def run(self) -> None:
         """Raises AssertionError."""
@@ -218,7 +230,7 @@ class Play:
             params["prompt"] = [{"type": "text", "text": text}]
         elif act.verb in OPENERS:
             servers = [plain(act.value)] if act.value else []
-            params |= {"cwd": str(self.lab.workspace), "mcpServers": servers}
+            params |= {"cwd": str(self.folder), "mcpServers": servers}
         elif act.verb in ("configure", "adjust"):
             params |= {"configId": act.kind, "value": act.value}
         elif act.verb == "set_mode":
@@ -226,8 +238,11 @@ class Play:
         return params
 
     def _command(self, act: Act) -> str:
-        sessions = {"mine": self.log.session, "other": self._other.session if self._other else ""}
-        return COMMANDS[act.kind].format(sessions.get(act.value, act.value)).strip()
+        value = act.value
+        if act.kind == SWITCH:
+            mine = next((id for id in self.lab.listed(self.folder) if id != self._other), self.log.session)
+            value = self._other if value == "other" else mine
+        return COMMANDS[act.kind].format(value).strip()
 
     def _cancel(self) -> None:
         cancel = self.log.cancel()
@@ -354,14 +369,14 @@ class Play:
         opened = self._get("load", may={"-32002"} if self._may_be_lost() else set[str]())
         if opened is not None:
             self._compare(opened)
-            if self._other is None:
+            if not self._other:
                 self._compare_past()
             self._get("reload")
             self._get("set_mode", value="normal")
             self._speak()
             self._get("close")
-        if self._other is not None:
-            self._compare_pair(self._other)
+        if self._other:
+            self._compare_pair()
 
     def _may_be_lost(self) -> bool:
         """Whether it may be that nothing is stored: it was deleted, or nothing was ever said in it."""
@@ -424,30 +439,13 @@ class Play:
         said = [sent for sent in said if sent.kind not in COMMANDS]
         return [f"{sent.kind}:{sent.tag}" for sent in sorted(said, key=lambda sent: sent.answered)]
 
-    def _compare_pair(self, other: SessionLog) -> None:
+    def _compare_pair(self) -> None:
         """Each prompt is in one of the two sessions, once, and in its order there."""
-        theirs, mine = self.lab.load(other), list[str]()
-        self.log.options, self.log.replayed = {}, {}
-        if self._get("load", may={"-32002"}) is not None:
-            if self._first_words in self.log.replayed.values():
-                self._get_prompt(SWITCH, "mine")
-            else:
-                mine = list(self.log.replayed.values())
-            self._get("close")
-        if not mine and self._get("load", may={"-32002"}) is not None:
-            mine = list(self.log.replayed.values())
-            self._get("close")
-        if self._first_words in mine:
-            mine = []  # nothing was ever said in it
         wanted = self._wanted()
-        found = [_among(wanted, texts) for texts in (mine, theirs)]
+        found = [_among(wanted, self.lab.past(id, self.folder)) for id in self.lab.listed(self.folder)]
         all_found = sorted(text for texts in found for text in texts)
         self.check(all_found == sorted(wanted), f"prompts were lost or doubled: {found}")
         self.check(all(texts == _among(texts, wanted) for texts in found), f"prompts are in another order: {found}")
-
-    def _get_prompt(self, kind: str, value: str) -> None:
-        response = self.ask(Act("prompt", kind, value)).response()
-        self.check(response.get("result") == {"stopReason": "end_turn"}, f"at last {kind} was answered {response}")
 
 
 def _among(wanted: list[str], texts: list[str]) -> list[str]:

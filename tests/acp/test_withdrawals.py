@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from acpagent.acp.connection import Connection
+from acpagent.config.startup import Startup
 from acpagent.core.faults import OurFault
 from acpagent.wire.messages import Notification
 
@@ -25,7 +26,7 @@ class Moment:
 
 def connected(happen: Callable[[], None]) -> Connection:
     unused: Any = None
-    made, driver = Connection(unused, unused, unused), Moment(happen)
+    made, driver = Connection(Startup(None, False, "en"), unused, unused), Moment(happen)
     made.attach(driver)  # type: ignore[arg-type]
     return made
 
