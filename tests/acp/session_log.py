@@ -190,7 +190,7 @@ class SessionLog:
         tag = self._tag_of(kind, update)
         if not openers and tag and tag not in [sent.tag for sent in prompts] and self._answered(tag):
             self._problem(f"{kind} of {tag} after its response")
-        if kind.endswith("_chunk"):
+        if kind.endswith("message_chunk"):  # the model has no thoughts, and those of acpagent are for the moment
             self._chunk(update, bool(prompts), bool(openers))
 
     def _answered(self, tag: str) -> bool:
