@@ -81,7 +81,8 @@ class Life:
         if move.what == "load":
             self.load(None)
         elif move.what == "compact":
-            self.prompt("/compact", move.kill)
+            if self.prompt("/compact", move.kill) is None:
+                self.load(None)
         elif move.what in ("rewind", "restore"):
             if self.steps:
                 self.rewind(max(len(self.steps) - 1 - move.at, 0), move)

@@ -158,3 +158,15 @@ def test_a_call_that_the_kill_cut_short_is_mended_too() -> None:
 def test_a_turn_killed_before_its_first_word_is_closed() -> None:
     assert replay.mend([TurnOpened("t")]) == [TurnClosed("t", None, Usage(), "acpagent stopped during this turn")]
     assert replay.mend([]) == []
+
+
+def test_a_command_that_the_kill_cut_short_leaves_the_model_no_trace() -> None:
+    typed = UserSaid("t", "m1", (Text("/rewind 1"),), "")
+    answered = Said("t", "m2", "assistant", "The session goes on from before: x")
+    closed, tombstone = replay.mend([TurnOpened("t"), typed, answered])
+    assert closed == TurnClosed("t", "cancelled", Usage())
+    assert tombstone == Tombstone("t")
+    image = UserSaid("t", "m1", (Image("AA==", "image/png"),), "")
+    assert replay.mend([TurnOpened("t"), image]) == [
+        TurnClosed("t", None, Usage(), "acpagent stopped during this turn")
+    ]

@@ -120,11 +120,11 @@ class Keep:
         """The session's row as it is or will be stored."""
         return self.writer.row
 
-    def record(self, entry: Entry) -> None:
-        """An entry happened: what is kept in memory and the store both learn of it."""
-        self.learn((entry,))
-        self.journal.add(entry)
-        if isinstance(entry, GoalSet | Tombstone):
+    def record(self, *happened: Entry) -> None:
+        """Entries happened: what is kept in memory and the store both learn of them, the latter of all at once."""
+        self.learn(happened)
+        self.journal.add(*happened)
+        if any(isinstance(entry, GoalSet | Tombstone) for entry in happened):
             self.set_barrier()
 
     def learn(self, past: Sequence[Entry]) -> None:

@@ -82,8 +82,7 @@ class Opener:
             services.store.apply(sessions.set_directories(row.id, opening.directories))
             mended = replay.mend(past)
             keep.learn(counted := live(past))
-            for entry in mended:
-                keep.record(entry)
+            keep.record(*mended)
             keep.hooks.source = "resume"
             keep.recall(counted)
             keep.cost, keep.tokens = last_cost(past), tokens_of(past)

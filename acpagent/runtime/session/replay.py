@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from acpagent.core.blocks import Text
+from acpagent.core.blocks import Image, Text
 from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Chunk, Event, EvidenceReady, Notice, PlanChanged, ToolChanged, Usage, UsageChanged
 from acpagent.core.history import (
@@ -34,12 +34,15 @@ ABANDONED = "abandoned"
 
 
 def mend(stored: Iterable[Entry]) -> list[Entry]:
-    """What a killed process left undone: each call without an end gets one (LOAD-04), an open turn is closed."""
+    """What a killed process left undone: each call without an end gets one (LOAD-04), an open turn is closed. What was
+    for acpagent alone, such as a local command, leaves the model no trace, nor does its answer."""
     open_calls: dict[str, CallMade] = {}
-    open_turn = ""
+    open_turn, is_local = "", False
     for entry in stored:
         if isinstance(entry, TurnOpened):
-            open_turn = entry.turn_id
+            open_turn, is_local = entry.turn_id, False
+        elif isinstance(entry, UserSaid) and not entry.steer:
+            is_local = not entry.text and not any(isinstance(block, Image) for block in entry.blocks)
         elif isinstance(entry, TurnClosed):
             open_turn = ""
         elif isinstance(entry, CallMade):
@@ -48,7 +51,9 @@ def mend(stored: Iterable[Entry]) -> list[Entry]:
             open_calls.pop(entry.call.id, None)
     words = Phrase("call_abandoned")
     mended: list[Entry] = [CallSettled(made.turn_id, _abandoned(made, words), words) for made in open_calls.values()]
-    if open_turn:
+    if open_turn and is_local:
+        mended += [TurnClosed(open_turn, "cancelled", Usage()), Tombstone(open_turn)]
+    elif open_turn:
         mended.append(TurnClosed(open_turn, None, Usage(), "acpagent stopped during this turn"))
     return mended
 

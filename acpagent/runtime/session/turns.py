@@ -399,9 +399,8 @@ class TurnRunner:
     def _finish(self, turn_id: str, ended: Ended, closed: TurnClosed, local: bool) -> Fault | None:
         """Commit, so that what is answered is stored. A store that fails makes the turn fail, after the fact."""
         keep = self.keep
-        keep.record(closed)
-        if local or ended.unheard or leaves_no_trace(closed.stop, ended.fault):
-            keep.record(Tombstone(turn_id))
+        leaves_none = local or ended.unheard or leaves_no_trace(closed.stop, ended.fault)
+        keep.record(closed, *([Tombstone(turn_id)] if leaves_none else []))
         try:
             keep.journal.commit()
         except Fault as fault:
