@@ -20,6 +20,13 @@ MAX_BYTES = 1024 * 1024
 _BLOCK = "soba-capsule-json"
 _FENCE = re.compile(rf"^```{_BLOCK}\n(.*?)\n```\s*\Z", re.MULTILINE | re.DOTALL)
 _IDENTIFIER = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+# Kinds of secrets that are counted by name; any other is a key.
+_SECRETS = {
+    "bearer_token": re.compile(r"\bbearer\s+[\w.~+/=-]{6,}", re.IGNORECASE),
+    "private_key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
+    "credential_url": re.compile(r"://[^/\s:@]+:[^/\s@]+@"),
+}
+_KINDS = ("api_key", *_SECRETS, "absolute_home_path", "session_identifier", "provider_identifier")
 _BACKTICKS = re.compile(r"^`{3,}", re.MULTILINE)
 
 
@@ -52,7 +59,7 @@ class Capsule:
 
 def make(title: str, created_at: str, briefing: str, state: Mapping[str, Any], hide: Callable[[str], str]) -> Capsule:
     """A capsule without what is nobody else's business. `hide` takes secrets out of a text."""
-    counts = {"secret": 0, "absolute_home_path": 0, "session_identifier": 0}
+    counts = dict.fromkeys(_KINDS, 0)
 
     def clean(value: Any) -> Any:
         if isinstance(value, str):
@@ -129,7 +136,10 @@ def _digest(whole: Mapping[str, Any]) -> str:
 def _sanitised(text: str, hide: Callable[[str], str], counts: dict[str, int]) -> str:
     hidden = hide(text)
     if hidden != text:
-        counts["secret"] += 1
+        gone = {kind: len(found.findall(text)) - len(found.findall(hidden)) for kind, found in _SECRETS.items()}
+        named = {kind: count for kind, count in gone.items() if count > 0}
+        for kind, count in (named or {"api_key": 1}).items():
+            counts[kind] += count
     home = os.path.expanduser("~")
     if len(home) > 1:
         hidden, paths = re.subn(rf"{re.escape(home)}(?=/|\b)", "~", hidden)

@@ -76,7 +76,20 @@ def test_what_is_nobody_elses_business_is_taken_out() -> None:
     assert f"{home}/src" not in spelled
     assert "0123abcd-" not in spelled
     assert "sk-1" not in spelled
-    assert dict(one.sanitation) == {"secret": 2, "absolute_home_path": 2, "session_identifier": 2}
+    assert {kind: count for kind, count in one.sanitation.items() if count} == {
+        "api_key": 2, "absolute_home_path": 2, "session_identifier": 2,
+    }  # fmt: skip
+    assert len(one.sanitation) == 7
+
+
+def test_secrets_are_counted_by_their_kind() -> None:
+    words = "Authorization: Bearer abcdefgh1, http://me:pw@host/, -----BEGIN RSA PRIVATE KEY-----"
+
+    def hide(text: str) -> str:
+        return text.replace("Bearer abcdefgh1", "***").replace("me:pw@", "***@").replace("-----BEGIN RSA", "***")
+
+    counts = capsule.make("x", "2026-01-01T00:00:00Z", words, {}, hide).sanitation
+    assert {kind for kind, count in counts.items() if count} == {"bearer_token", "credential_url", "private_key"}
 
 
 def test_what_the_model_is_told_cannot_end_its_fence() -> None:
