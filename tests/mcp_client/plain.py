@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -78,8 +79,11 @@ def misbehave() -> None:
 
 
 def list_tools(id: Any) -> None:
+    waiting = select.poll()
+    waiting.register(sys.stdin, 0)  # for nothing but that the other end is closed
     while "slow" in habits and not os.path.exists(habits["slow"]):
-        time.sleep(0.02)
+        if waiting.poll(20):
+            sys.exit(0)
     names = ["pid", "die", "half", "silence", "huge", "odd", *habits.get("tools", "").split(",")]
     send({"id": id, "result": {"tools": [tool(name) for name in names if name]}})
 
