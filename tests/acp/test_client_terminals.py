@@ -118,7 +118,7 @@ def test_TERM_05_TERM_06_TERM_07_what_a_terminal_is_created_with(screen: Screen,
     assert params["cwd"] == str(here)
     assert params["sessionId"] == screen.session
     assert 0 < params["outputByteLimit"] <= 4 << 20
-    assert {variable["name"] for variable in params["env"]} == {"PAGER", "GIT_PAGER"}
+    assert {variable["name"] for variable in params["env"]} == {"PAGER", "GIT_PAGER", "ACPAGENT_RUN_BY"}
     assert not (here / "ran").exists()
 
 
