@@ -139,16 +139,16 @@ class Compactor:
         self.memory.meter.note(tokens, self._asked)
 
     def recover(self) -> bool:
-        """The model's server says that the conversation is too long for it: whether it is shorter now, once a turn, and
+        """The model's server says that the conversation is too long for it: whether it was summarised, once a turn, and
         only if the model has not begun to answer. Raises `Cancelled`."""
         if self._recovered or self._letters() != self._asked:
             return False
         self._recovered = True
         if self.memory.conversation.letters > self.prefix:  # else it tells more of the server than of its window
             self.memory.meter.note_overflow(self._letters())
-        self.compact("overflow")
-        before, self._asked = self._asked, self._letters()
-        return self._asked < before
+        done = self.compact("overflow") is not None
+        self._asked = self._letters()
+        return done
 
     def compact(self, trigger: CompactionTrigger, instructions: str = "", least: float = 0.0) -> Compacted | None:
         """Summarise what is not kept; None where there is nothing, or less than the share `least` of the room, to
