@@ -12,6 +12,8 @@ import pytest
 from acpagent.core.blocks import Text
 from acpagent.core.events import Chunk, CommandsChanged, ControlsChanged, Event, Notice, TitleChanged
 from acpagent.core.faults import Fault, TheirFault
+from acpagent.core.scope import Scope
+from acpagent.runtime.session.neighbours import Neighbours
 from acpagent.runtime.session.works import Opening, TurnOutcome
 from acpagent.store import entries, sessions
 from tests.runtime.house import DEADLINE, House, Told, furnish, hold_writer
@@ -414,6 +416,17 @@ def test_the_commands_are_told_after_the_answer(house: House, cwd: Path) -> None
     house.new(cwd)
     house.await_log(lambda: any(isinstance(item, CommandsChanged) for item in house.log))
     assert house.log.index("new") < [isinstance(item, CommandsChanged) for item in house.log].index(True)
+
+
+def test_a_session_that_was_opened_meanwhile_is_not_closed_to_go_on_with_it(house: House, cwd: Path) -> None:
+    mine, other = house.new(cwd, "mine"), house.new(cwd, "other")
+    crew = house.registry.crew("other")
+    assert crew is not None
+    assert crew.keep is not None
+    with pytest.raises(TheirFault) as refused:
+        Neighbours(house.registry, mine, ()).continue_as(crew.keep.row, Scope())
+    assert refused.value.code == -32600
+    assert other.is_open
 
 
 class Looking(Told):

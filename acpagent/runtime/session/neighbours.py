@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from acpagent.core.faults import Fault
+from acpagent.core.catalogue import Phrase
+from acpagent.core.faults import Fault, TheirFault
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.runtime.session.works import Opening
 from acpagent.store.sessions import SessionRow
+from acpagent.wire import codes
 
 if TYPE_CHECKING:
     from acpagent.mcp_client.spec import ServerSpec
@@ -66,8 +68,11 @@ class Neighbours:
                 return
 
     def continue_as(self, row: SessionRow, scope: Scope) -> None:
-        """The past is shown within the prompt that asked for it, for clients that look for no updates after it."""
+        """The past is shown within the prompt that asked for it, for clients that look for no updates after it. Raises
+        `Fault`, for one that was opened meanwhile as well, and `Cancelled`."""
         leaving = self._registry.find(row.id)
+        if leaving is not None and leaving.is_open:
+            raise TheirFault(codes.INVALID_REQUEST, Phrase("session_being_opened"))
         if leaving is not None:  # it is being closed
             ended = Awaited()
             leaving.close(ended)

@@ -156,7 +156,7 @@ class TurnLoop:
         words = words_of(blocks)
         try:
             answer = self._hooks.admit(words)
-        except Cancelled:
+        except BaseException:  # whatever it is, what was said is kept
             self._record(UserSaid(self._turn_id, new_id("msg"), blocks, f"{STEER_MARK}\n{words}", steer=True))
             raise
         if answer.refusal is not None:
