@@ -26,7 +26,7 @@ class Trace:
     """Owns its file, written under one leaf lock by the reader and the writer thread. Mode 0600.
 
     What is said in pieces is written when all of it was said, since half of a secret looks like none: `_said` is that
-    of each session, with what it belongs to; `_asked` says of which session a request is, whose answer ends all that.
+    of each session, by message; `_asked` says of which session a request is, whose answer ends all that.
     """
 
     def __init__(self, path: str, home: str) -> None:
@@ -35,7 +35,7 @@ class Trace:
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._known = Current(home, lambda home: redaction.known(home, named=True))
-        self._said: dict[str, tuple[Any, list[str]]] = {}
+        self._said: dict[str, dict[tuple[str, Any], list[str]]] = {}
         self._asked: dict[str, str] = {}
 
     def __call__(self, direction: str, line: bytes) -> None:
@@ -71,19 +71,16 @@ class Trace:
         text = content.get("text")
         if not isinstance(session, str) or kind not in _CHUNKS or not isinstance(text, str):
             return message
-        of = (kind, update.get("messageId"))
-        began, pieces = self._said.get(session, (of, []))
-        if of != began or sum(map(len, pieces)) > _MOST_SAID:
+        if sum(len(piece) for pieces in self._said.get(session, {}).values() for piece in pieces) > _MOST_SAID:
             self._end(session, hide)
-        self._said.setdefault(session, (of, []))[1].append(text)
+        self._said.setdefault(session, {}).setdefault((kind, update.get("messageId")), []).append(text)
         short = {**update, "content": {**content, "text": f"[{len(text)} characters]"}}
         return {**message, "params": {**params, "update": short}}
 
     def _end(self, session: str, hide: Callable[[str], str]) -> None:
         """Write what a session has said."""
-        if session in self._said:
-            (kind, _), pieces = self._said.pop(session)
-            self._put({"session": session, kind: redact("".join(pieces), hide)})
+        for (kind, message_id), pieces in self._said.pop(session, {}).items():
+            self._put({"session": session, "messageId": message_id, kind: redact("".join(pieces), hide)})
 
     def _write(self, fields: dict[str, Any]) -> None:
         with self._lock:
