@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import Any
 from tests.acp.seen import calls
 from tests.agent import Message
 
+GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a",
+       "GIT_COMMITTER_EMAIL": "a@b"}  # fmt: skip
 MAKEFILE = """\
 test:
 \t@grep -q good a.txt && echo 1 passed
@@ -19,6 +23,8 @@ test-none5:
 \t@echo no tests ran in 0.01s; exit 5
 test-skipped:
 \t@echo 3 skipped in 0.02s
+test-fails:
+\t@echo 1 failed; exit 1
 lint:
 \t@echo fine
 """
@@ -69,12 +75,28 @@ def change_two(folder: Path) -> None:
             file.write("before\n")
 
 
+def inner(folder: Path) -> None:
+    """A repository in it."""
+    commands = "git init -q in && cd in && echo i > i.txt && git add -A && git commit -qm first"
+    subprocess.run(commands, shell=True, cwd=folder, check=True, env={**os.environ, **GIT})
+
+
+def module(folder: Path) -> None:
+    """The same as a submodule."""
+    inner(folder)
+    commands = "git submodule -q add ./in in && git commit -qm module"
+    subprocess.run(commands, shell=True, cwd=folder, check=True, env={**os.environ, **GIT})
+
+
 FIX, BREAK, UNDO = edit("a.txt", "bad", "good"), edit("a.txt", "good", "worse"), edit("a.txt", "good", "bad")
 B, TEST, LINT = edit("b.txt", "b", "c"), sh("make test"), sh("make lint")
 GOOD: dict[str, str | bytes] = {"a.txt": "one\ngood\nthree\n"}
 A, BB = "modified a.txt +1-1", "modified b.txt +1-1"
 NONE, OPEN, SKIPPED = "Command verification not_run", "unverified_changes", "skipped_check"
 PASSED, LINTED = "Tests passed", "Lint passed"
+
+JOB = sh("while [ ! -e go ]; do sleep 0.02; done; rm go; echo x > j.txt", background=True)
+LOOK = [sh("touch go"), calls("job_output", job_id="job_1", wait_seconds=10)]
 
 CASES = [
     # Checks, and when they come.
@@ -111,8 +133,20 @@ CASES = [
         ["Tests skipped check_masked"], [SKIPPED, OPEN],
     ),
     Case(
-        "in the background", [FIX, sh("make test", background=True)], "unverified", [A],
+        "in the background", [FIX, sh("make test && sleep 60", background=True)], "unverified", [A],
         ["Tests skipped check_in_background"], [SKIPPED, OPEN, "unknown_changed_files"],
+    ),
+    Case(
+        "a failure, and one test that passes", [FIX, B, sh("make test-fails"), TEST], "partially_verified", [A, BB],
+        ["Tests failed", PASSED], ["failed_check"],
+    ),
+    Case("a failure made good by another test", [B, TEST, FIX, sh("make test-skipped check")], "verified", [A, BB],
+         [PASSED], has={"Makefile": MAKEFILE + "check:\n\t@echo 1 passed\n"}),
+    Case("a group, and leaving with a failure", [FIX, sh("{ make test; } || exit 1")], "verified", [A], [PASSED]),
+    Case("asking for a dry run", [FIX, sh("make -n test")], "unverified", [A], [NONE], [OPEN]),
+    Case(
+        "no rule for it", [FIX, sh("make test-typo")], "unverified", [A],
+        ["Tests not_run check_not_found"], [SKIPPED, OPEN],
     ),
     Case("a pipe that fails", [FIX, sh("set -o pipefail; make test | cat")], "verified", [A], [PASSED]),
     Case(
@@ -162,7 +196,11 @@ CASES = [
     Case("words for readers, not read", [edit("README.md", "Title", "T")], "unverified", ["modified README.md +1-1"],
          [NONE], [OPEN]),
     Case("words for readers, read", [edit("README.md", "Title", "T"), calls("read_file", path="README.md")],
-         "verified", ["modified README.md +1-1"]),
+         "verified", ["modified README.md +1-1"], ["Manual inspection passed"]),
+    Case("words for readers, and the diff of them", [edit("README.md", "Title", "T"), sh("git diff")],
+         "verified", ["modified README.md +1-1"], ["Diff inspection passed"], repository=True),
+    Case("words for readers among others, read", [FIX, edit("README.md", "Title", "T"), sh("git diff")],
+         "unverified", [A, "modified README.md +1-1"], ["Diff inspection passed"], [OPEN], repository=True),
     Case("a call that fails", [edit("a.txt", "nowhere", "x"), FIX, TEST], "verified", [A], [PASSED]),
     Case("a command that fails", [FIX, sh("false"), TEST], "verified", [A], [PASSED], commands=2),
     # Changes by commands.
@@ -177,6 +215,14 @@ CASES = [
          ["modified data.bin binary"], [LINTED]),
     Case("line ends that go", [sh("printf 'one\\ntwo\\nthree\\n' > crlf.txt")], "unverified",
          ["modified crlf.txt +3-3"], [NONE], [OPEN]),
+    # Changes by jobs.
+    Case(
+        "a job that is waited for", [JOB, LOOK], "unverified", ["created j.txt +1-0"], [NONE], [OPEN], commands=2,
+    ),
+    Case("a job, and then a check", [JOB, LOOK, TEST], "verified", ["created j.txt +1-0"], [PASSED], has=GOOD),
+    Case("a job behind the check", [JOB, TEST, LOOK], "unverified", ["created j.txt +1-0"], [PASSED], [OPEN], has=GOOD),
+    Case("a job and a tool", [JOB, FIX, LOOK, B, TEST], "verified", ["created j.txt +1-0", A, BB], [PASSED]),
+    Case("a job that goes on", [sh("sleep 60", background=True)], "unverified", [], [], ["unknown_changed_files"]),
     # In a repository.
     Case("a repository: a clean file", [sh("printf 'one\\n' > a.txt")], "unverified", ["modified a.txt +0-2"],
          [NONE], [OPEN], repository=True),
@@ -190,4 +236,10 @@ CASES = [
     Case("a repository: taken back", [FIX, sh("git checkout -q -- a.txt")], "verified", repository=True),
     Case("a repository: a commit that moves", [sh("git mv a.txt c.txt && git commit -qm x")], "unverified",
          ["renamed a.txt > c.txt +0-0"], [NONE], [OPEN], repository=True),
+    Case("a repository: one in it", [sh("echo x >> in/i.txt; echo y > in/n.txt")], "unverified",
+         ["modified in/i.txt +1-0", "created in/n.txt +1-0"], [NONE], [OPEN], repository=True, setup=inner),
+    Case("a repository: a submodule, committed", [sh("cd in && echo x >> i.txt && git commit -qam x")], "unverified",
+         ["modified in/i.txt +1-0"], [NONE], [OPEN], repository=True, setup=module),
+    Case("a repository: one that comes into it", [sh("git clone -q in out")], "unverified", ["created out/i.txt +1-0"],
+         [NONE], [OPEN], repository=True, setup=inner),
 ]  # fmt: skip

@@ -10,16 +10,13 @@ from pathlib import Path
 import pytest
 
 from acpagent import Client
-from tests.acp.evidence_cases import CASES, FILES, FIX, NONE, TEST, A, Case, edit, sh
+from tests.acp.evidence_cases import CASES, FILES, FIX, GIT, NONE, TEST, A, Case, edit, sh
 from tests.acp.mcp import plain, settle
 from tests.acp.plugging import ABLE, PROBE, plugged
 from tests.acp.scripted_editor import ScriptedEditor
 from tests.acp.seen import calls, calls_in, says, turn
 from tests.acp.served import Served, served
 from tests.agent import ACPAGENT, Message, handoff, handoffs, text_in
-
-GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a",
-       "GIT_COMMITTER_EMAIL": "a@b"}  # fmt: skip
 
 
 def prompt_of(case: Case) -> str:

@@ -25,6 +25,7 @@ KINDS = {
         ./run_tests.py | node --test | deno test -A | mix test | zig build test | swift test | bash -c "pytest -q"
         sh -ec "cd x && pytest" | (cd sub && pytest) | set -o pipefail; pytest \\| tee log | pytest && echo fine
         set -euo pipefail; pytest \\| tail; echo fine | cd sub; pytest | pytest -q 2>&1 | pytest > out.txt
+        { pytest; } \\|\\| exit 1
         { pytest -q; } | pytest \\|\\| exit 1 | cd x && pytest \\|\\| false | bash -o pipefail -c "pytest \\| tail"
         bash -euo pipefail -c "pytest \\| tail; echo" | bash -ec "pytest; echo fine" | cd a; true; pytest
         jest --passWithNoTests --watch=false
@@ -36,7 +37,7 @@ KINDS = {
         cargo fmt --check | go vet ./... | golangci-lint run | pre-commit run --all-files | make lint
         shellcheck x.sh | bash -n x.sh | prettier --check . | rubocop | terraform validate
         """,
-    "types": """
+    "typecheck": """
         mypy | mypy src | python -m mypy -p x | uv run mypy | pyright | npx tsc --noEmit | tsc -p .
         npm run typecheck | yarn type-check | cargo check --all-targets | make typecheck
         vendor/bin/phpstan analyse
@@ -63,7 +64,9 @@ MASKED = """
     pytest 2>&1 \\| head -5 | pytest & | pytest \\| tee log && echo | ! pytest | false \\|\\| pytest
     if pytest; then echo; fi | while pytest; do break; done | echo $(pytest) | f() { pytest; }; f
     pytest() { true; }; pytest | trap "exit 0" EXIT; pytest | pylint --exit-zero x | npm test --if-present
-    pytest \\|\\| exit 0 | { pytest; } \\| tail | { pytest; true; } | pytest \\|\\| exit 1; true | (pytest) &
+    pytest \\|\\| exit 0 | { pytest; } \\| tail | { pytest; true; }
+    { pytest; true; } \\|\\| exit 1 | pytest; ls \\|\\| false | pytest \\|\\| exit 1; true
+    (pytest) &
     mvn verify -DskipTests | make -i test | case x in x) pytest;; esac
     bash -c "pytest; true" | bash -c "pytest" \\| tail | pytest \\|& cat | pytest "unclosed | set +e; pytest; echo
     """
@@ -116,7 +119,7 @@ def test_what_leaves_files_as_they_are(line: str) -> None:
 
 def test_several_checks_of_one_line() -> None:
     found = recognise(parse("ruff check . && mypy && cd web && timeout 60 npx jest -t 'a b'"))
-    assert found == (Check("lint", "ruff check ."), Check("types", "mypy"), Check("test", "jest -t a b"))
+    assert found == (Check("lint", "ruff check ."), Check("typecheck", "mypy"), Check("test", "jest -t a b"))
 
 
 def test_the_same_check_elsewhere_is_another() -> None:

@@ -55,6 +55,15 @@ def test_the_rule(files: Any, checks: Any, risks: Any, claims: Any, ran: bool, e
     assert status.status(files, checks, risks, claims, ran, blocked=True) == "blocked"
 
 
+@pytest.mark.parametrize(
+    ("files", "ran", "expected"),
+    [([], False, "unverified"), ([], True, "partially_verified"), ([SEEN], True, "partially_verified")],
+)
+def test_what_nobody_has_seen_is_not_verified(files: Any, ran: bool, expected: str) -> None:
+    assert status.status(files, [], [], [], ran, blind=True) == expected
+    assert status.status([UNSEEN], [], [], [], False, blind=True) == "unverified"
+
+
 def run(number: int, command: str, went: CheckStatus, kind: CheckKind = "test") -> Ran:
     return Ran(number, number, f"c{number}", Check(kind, command), command, went)
 

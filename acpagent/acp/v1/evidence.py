@@ -53,7 +53,8 @@ def _file(file: ChangedFile, say: Any) -> str:
 
 
 def _check(check: CheckRun, say: Any) -> str:
-    label = say(f"evidence_check_{check.verification_kind or 'missing'}")
+    code = f"evidence_check_{check.verification_kind or 'missing'}"
+    label = say(code) if catalogue.knows(code) else check.label
     told = say(f"evidence_check_{check.status}", label=label)
     told = told if check.command is None else f"{told} (`{check.command}`)"
     return told if check.reason in (None, "check_missing") else f"{told}: {say(str(check.reason))}"

@@ -66,6 +66,25 @@ class Account:
         for change in changes.files:
             self._take(call_id, change)
 
+    def strays(self, found: Changes) -> Changes:
+        """Of what something in the background was found to have changed, what no call of the turn has told yet; with
+        the files that are not any more as a call left them. What the editor holds is not on the disk."""
+        fresh = [file for file in found.files if file.path not in self._files or not self._knows(file)]
+        named = {file.path for file in found.files}
+        for path, file in self._files.items():
+            if path not in named and file.source != "delegated_editor":
+                now = contents.look(path)
+                if not _same(now, file.after):
+                    fresh.append(Change(path, file.after, now, "shell"))
+        return Changes(tuple(fresh), found.complete)
+
+    def _knows(self, change: Change) -> bool:
+        return _same(self._files[change.path].after, change.after)
+
+    def paths(self, call_id: str) -> list[str]:
+        """The files that a call changed."""
+        return [path for path, file in self._files.items() if call_id in file.calls]
+
     def files(self, roots: Roots) -> dict[str, ChangedFile]:
         """How files stand against the beginning of the turn, by resolved path; without those that are as they were."""
         names = {path: self._origin(path) for path, file in self._files.items() if file.before is None and file.after}
@@ -131,6 +150,11 @@ class Account:
         origin = self._files.get(at)
         gone = origin is not None and origin.before is not None and origin.after is None
         return at if at != path and gone else None
+
+
+def _same(one: Content | None, other: Content | None) -> bool:
+    """Whether two contents are the same, be one of them kept by its mark alone."""
+    return one == other or (one is not None and other is not None and one.mark == other.mark)
 
 
 def _operation(file: _File, old: str | None) -> Operation:

@@ -161,13 +161,15 @@ def _files(root: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The working tree of a git repository: what differs from its last commit, with what it holds."""
+    """The working tree of a git repository: what differs from its last commit, with what it holds. `inner` are the
+    repositories in it, each of which is one to look at by itself."""
 
     git: Git
     head: str
     before: dict[str, Content | None]
     cache: Cache
     source: Source
+    inner: frozenset[str] = frozenset()
 
     @classmethod
     def take(cls, git: Git, cache: Cache, source: Source) -> Repository | None:
@@ -175,7 +177,7 @@ class Repository:
         state = git.status()
         if state is None:
             return None
-        return cls(git, state.head, _held(state.paths, cache), cache, source)
+        return cls(git, state.head, _held(state.paths, cache), cache, source, state.inner)
 
     def changes(self) -> tuple[list[Change], bool]:
         state = self.git.status()
@@ -191,7 +193,12 @@ class Repository:
             after = self.cache.look(path, allowed)
             if before != after:
                 found.append(Change(path, before, after, self.source))
-        return found, True
+        complete = True
+        for path in state.inner - self.inner:
+            new, whole = _walked(path, self.cache)
+            found += [Change(name, None, content, self.source) for name, content in new.items()]
+            complete = complete and whole
+        return found, complete
 
 
 def _held(paths: frozenset[str], cache: Cache) -> dict[str, Content | None]:

@@ -42,12 +42,13 @@ _WENT: dict[str, Literal["success", "failure"]] = {"passed": "success", "failed"
 @dataclass(frozen=True, slots=True)
 class Session:
     """What a bundle says of where it comes from. `hide` takes secrets out of a text; what is cut is hidden before,
-    for half of a secret looks like none."""
+    for half of a secret looks like none. `running` are the jobs that run."""
 
     id: str
     roots: Roots
     now: Callable[[], str]
     hide: Callable[[str], str] = lambda text: text
+    running: frozenset[str] = frozenset()
 
     def line(self, text: str, most: int) -> str:
         """A text in one line."""
@@ -63,21 +64,31 @@ def assemble(account: Account, ledger: Ledger, session: Session, usage: Usage) -
     ledger.read(session.roots)
     calls = {entry.call.id for entry in account.settled}
     ran = [run for run in ledger.ran if run.call_id in calls]
-    mutated = [entry for entry in account.settled if ledgers.changed_paths(entry.call)]
-    if not mutated and not ran and account.complete:
+    mutated = [entry for entry in account.settled if _changed(entry.call, account)]
+    started = _jobs(account.settled, started=True)
+    if not mutated and not ran and account.complete and session.running.isdisjoint(started):
         return None
     files = _files(account, ledger, session.roots)
     standing = statuses.standing(ran, ledger.changes)
-    checks = _checks(standing, files, session)
+    checks = _checks(standing, files, ledger, session)
     claims = _claims(account.settled, ledger, session)
     diagnostics = _diagnostics(account.settled, ran)
-    complete = account.complete and not any("job_id" in entry.call.facts for entry in account.settled)
+    unseen_jobs = {job for job in _jobs(account.settled) if job in session.running or job not in started}
+    complete = account.complete and not unseen_jobs
     risks = statuses.risks(tuple(files.values()), checks, diagnostics, complete)
     counts = any(run.status in ("passed", "failed") and _saw(run, files, ledger) for run in standing)
     return Bundle(
         session_id=session.id,
         turn_id=account.turn_id,
-        status=statuses.status(tuple(files.values()), checks, risks, claims, counts, account.blocked),
+        status=statuses.status(
+            tuple(files.values()),
+            checks,
+            risks,
+            claims,
+            counts,
+            account.blocked,
+            ledger.blind() or (not files and not ran and not complete),
+        ),
         created_at=session.now(),
         summary=session.line(account.last_words, SUMMARY_CHARACTERS),
         changed_files=tuple(files.values())[:MOST_ROWS],
@@ -88,9 +99,20 @@ def assemble(account: Account, ledger: Ledger, session: Session, usage: Usage) -
         claims=claims,
         risks=risks,
         review_actions=_reviews(account, session.roots),
-        evidence=_references(account.settled, ran, diagnostics, ledger)[:MOST_ROWS],
+        evidence=_references(account, ran, diagnostics, ledger)[:MOST_ROWS],
         metrics=Metrics(account.model_calls, usage.input, usage.output),
     )
+
+
+def _changed(call: ToolCall, account: Account) -> list[str]:
+    """The files that a call, or the job that it started, was seen to change."""
+    return list(dict.fromkeys([*ledgers.changed_paths(call), *account.paths(call.id)]))
+
+
+def _jobs(settled: Sequence[CallSettled], started: bool = False) -> set[str]:
+    """The jobs that the calls were about, or those alone that they started."""
+    calls = [entry.call for entry in settled if "job_id" in entry.call.facts]
+    return {str(call.facts["job_id"]) for call in calls if not started or call.name == SHELL_TOOL}
 
 
 def _files(account: Account, ledger: Ledger, roots: Roots) -> dict[str, ChangedFile]:
@@ -111,8 +133,11 @@ def _totals(files: Sequence[ChangedFile]) -> DiffTotals:
     )
 
 
-def _checks(standing: Sequence[Ran], files: dict[str, ChangedFile], session: Session) -> tuple[CheckRun, ...]:
-    """Where nothing checked what was changed, that is a check, too, which was not run."""
+def _checks(
+    standing: Sequence[Ran], files: dict[str, ChangedFile], ledger: Ledger, session: Session
+) -> tuple[CheckRun, ...]:
+    """The reading of what is for readers is a check, too; and where nothing checked what was changed, one that was not
+    run."""
     found = [
         CheckRun(
             f"check_{number}",
@@ -125,6 +150,8 @@ def _checks(standing: Sequence[Ran], files: dict[str, ChangedFile], session: Ses
         )
         for number, run in enumerate(standing, 1)
     ]
+    for kind in sorted({how for path in files if (how := ledger.inspected(path)) is not None}):
+        found.append(CheckRun(f"check_{len(found) + 1}", statuses.INSPECTIONS[kind], "passed", kind))
     if not found and any(not file.verified for file in files.values()):
         found.append(CheckRun("check_1", "Command verification", "not_run", reason="check_missing"))
     return tuple(found)
@@ -141,7 +168,7 @@ def _command(entry: CallSettled, kind: str | None, session: Session) -> RanComma
     return RanCommand(
         id=f"cmd_{call.id}",
         command=session.start(_line(call) or "", COMMAND_CHARACTERS),
-        status=_ended(call),
+        status=_ended(call, session.running),
         tool_call_id=call.id,
         exit_code=facts.get("exit_code"),
         duration_ms=facts.get("duration_ms"),
@@ -163,9 +190,11 @@ def _line(call: ToolCall) -> str | None:
     return line if isinstance(line, str) else None
 
 
-def _ended(call: ToolCall) -> CommandStatus:
+def _ended(call: ToolCall, running: frozenset[str]) -> CommandStatus:
     if "exit_code" not in call.facts:
-        return "running" if "job_id" in call.facts and call.status == "completed" else "skipped"
+        if "job_id" not in call.facts or call.status != "completed":
+            return "skipped"
+        return "running" if call.facts["job_id"] in running else "unknown"
     return "passed" if call.facts["exit_code"] == 0 and call.status == "completed" else "failed"
 
 
@@ -255,12 +284,12 @@ def _diagnostics(settled: Sequence[CallSettled], ran: Sequence[Ran]) -> list[str
 
 
 def _references(
-    settled: Sequence[CallSettled], ran: Sequence[Ran], diagnostics: Sequence[str], ledger: Ledger
+    account: Account, ran: Sequence[Ran], diagnostics: Sequence[str], ledger: Ledger
 ) -> tuple[Reference, ...]:
     runs, found = {run.call_id: run for run in ran}, list[Reference]()
-    for entry in settled:
+    for entry in account.settled:
         call = entry.call
-        paths = ledgers.changed_paths(call)
+        paths = _changed(call, account)
         if paths:
             fine = all(ledger.verified(path) for path in paths)
             found.append(Reference(f"ev_mutation_{call.id}", "mutation", "success" if fine else "unverified", call.id))

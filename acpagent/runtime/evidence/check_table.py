@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-CheckKind = Literal["test", "lint", "types", "build"]
+CheckKind = Literal["test", "lint", "typecheck", "build"]
 
 # A command that begins with these words, options aside; options that are written here must be there, too.
 COMMANDS: dict[CheckKind, str] = {
@@ -25,7 +25,7 @@ COMMANDS: dict[CheckKind, str] = {
         mix format --check-formatted; dotnet format --verify-no-changes; swiftlint; tflint; terraform validate;
         ansible-lint; actionlint; buf lint; flutter analyze; dart analyze; bash -n; sh -n; turbo lint; nx lint
     """,
-    "types": """
+    "typecheck": """
         mypy; dmypy run; pyright; basedpyright; pyre check; pytype; ty check; pyrefly check; tsc; vue-tsc;
         svelte-check; flow check; deno check; cargo check; phpstan; psalm; srb tc; mix dialyzer
     """,
@@ -53,7 +53,7 @@ HARMLESS = frozenset({"--check", "--check-only", "--diff", "--dry-run", "--help"
 NAMES: dict[str, CheckKind] = {
     **dict.fromkeys(("test", "tests", "check", "checks", "spec", "specs", "unittest", "verify", "ci", "e2e"), "test"),
     **dict.fromkeys(("lint", "linter", "eslint", "ruff", "clippy", "vet", "pylint", "flake8"), "lint"),
-    **dict.fromkeys(("types", "type", "typecheck", "mypy", "tsc", "pyright"), "types"),
+    **dict.fromkeys(("types", "type", "typecheck", "mypy", "tsc", "pyright"), "typecheck"),
     **dict.fromkeys(("build", "compile", "all", "package", "assemble", "dist"), "build"),
 }
 

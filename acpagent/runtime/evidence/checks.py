@@ -105,7 +105,7 @@ def _masked(script: Script, position: int) -> str:
     if script.doubts:
         return "the command line cannot be read for sure"
     stops, pipefail = _settings(script)
-    text = _STILL_FAILS.sub("", script.text.replace("\\\n", " ").strip().rstrip(";").rstrip()).rstrip()
+    text, leaves = _STILL_FAILS.subn("", script.text.replace("\\\n", " ").strip().rstrip(";").rstrip())
     if "||" in text or "negation" in command.within or any(_named(other, "trap") for other in script.commands):
         return "its failure may count as success"
     if command.background:
@@ -115,7 +115,9 @@ def _masked(script: Script, position: int) -> str:
     if not _TRANSPARENT.issuperset(command.within) or any("function" in other.within for other in script.commands):
         return "it may not run at all, or not decide how the line ends"
     after = [other for other in script.commands[position + 1 :] if "substitution" not in other.within]
-    if re.search(r"[;\n]", text) and not stops and any(not other.piped_from for other in after):
+    if leaves and after and any(_named(after[-1], name) for name in _FAILING):
+        after.pop()
+    if re.search(r"[;\n]", text.rstrip()) and not stops and any(not other.piped_from for other in after):
         return "what follows it decides how the line ends"
     return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shutil import which
 
 from acpagent.core import process
@@ -19,15 +19,18 @@ _MOST_BYTES = 4 * 1024 * 1024
 _QUIET = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 # An object that is not there must not be fetched: that runs what the configuration names for it.
 _OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+_MODULES = r"^submodule\..*\.path$"
 _FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`head` is the last commit, empty before the first; `paths` are absolute: all that differs from it."""
+    """`head` is the last commit, empty before the first; `paths` are absolute: all that differs from it; `inner` are
+    repositories within this one, which is not told what is in them."""
 
     head: str
     paths: frozenset[str]
+    inner: frozenset[str] = frozenset()
 
 
 class _Bytes:
@@ -57,7 +60,7 @@ class Git:
         words = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames")
         place = os.path.relpath(self.root, self.top)
         output = self._ask(*words, "--ignore-submodules=all", "--", place)
-        return None if output is None else self._read(output)
+        return None if output is None else self._with_modules(self._read(output))
 
     def between(self, old: str, new: str) -> frozenset[str] | None:
         """The paths that differ between two commits."""
@@ -79,16 +82,29 @@ class Git:
         return Content(name) if data is None else contents.of_bytes(data)
 
     def _read(self, output: bytes) -> State:
-        head, paths = "", set()
+        head, paths, inner = "", set(), set()
         for row in output.split(b"\0"):
             kind, _, rest = row.partition(b" ")
             if kind == b"#" and rest.startswith(b"branch.oid "):
                 head = rest.removeprefix(b"branch.oid ").decode()
             elif kind in _FIELDS:
                 name = rest.split(b" ", _FIELDS[kind])[_FIELDS[kind]]
-                if not name.endswith(b"/"):  # a repository within the repository
+                if name.endswith(b"/"):
+                    inner.add(self._path(name.rstrip(b"/")))
+                else:
                     paths.add(self._path(name))
-        return State("" if head == "(initial)" else head, frozenset(paths))
+        return State("" if head == "(initial)" else head, frozenset(paths), frozenset(inner))
+
+    def _with_modules(self, state: State) -> State:
+        """With the submodules that are there."""
+        named = os.path.join(self.top, ".gitmodules")
+        if not os.path.isfile(named):
+            return state
+        listed = self._run(("config", "--file", named, "-z", "--get-regexp", _MODULES), (0, 1)) or b""
+        names = (row.partition(b"\n")[2] for row in listed.split(b"\0"))
+        paths = {os.path.normpath(self._path(name)) for name in names if name}
+        found = {path for path in paths if within(path, self.root) and os.path.lexists(os.path.join(path, ".git"))}
+        return replace(state, inner=state.inner | found)
 
     def _path(self, name: bytes) -> str:
         return os.path.join(self.top, os.fsdecode(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from acpagent.core import shellparse
 from acpagent.core.evidence import CheckStatus
@@ -74,6 +74,7 @@ class Ledger:
     signed: list[tuple[int, str]] = field(default_factory=list)  # when, and all that was quoted
     turn_began: int = 0
     _unread: list[_Unread] = field(default_factory=list)
+    _unseen: set[int] = field(default_factory=set)  # when there was too much to look at
     _looked: dict[str, int] = field(default_factory=dict)
     _reviewed: int = 0
     _now: int = 0
@@ -110,6 +111,15 @@ class Ledger:
                 self.passed.append(Passed(covers, check, unread.line))
         if facts.get("exit_code") == 0 and any(_reviews(command) for command in script.commands):
             self._reviewed = at
+
+    def saw(self, paths: Iterable[str]) -> None:
+        """Files were found changed by a job, at some time until now."""
+        self._now += 2
+        self._change(paths, self._now)
+
+    def blind(self) -> bool:
+        """Whether something may have been changed that nobody could look at, and no check has passed since."""
+        return not all(any(passed.at >= at for passed in self.passed) for at in self._unseen)
 
     @property
     def last_change(self) -> int:
@@ -149,8 +159,16 @@ class Ledger:
         changed = self.changed_at(path)
         if any(passed.at >= changed for passed in self.passed):
             return True
-        read = max(self._reviewed, self._looked.get(path, 0)) > changed
-        return read and path.lower().endswith(_DOCUMENT_ENDINGS)
+        return self.inspected(path) is not None
+
+    def inspected(self, path: str) -> Literal["diff_inspection", "manual_inspection"] | None:
+        """How a changed file that is for readers was read since; None for any other, and for one that was not."""
+        changed = self.changed_at(path)
+        if not path.lower().endswith(_DOCUMENT_ENDINGS):
+            return None
+        if self._reviewed > changed:
+            return "diff_inspection"
+        return "manual_inspection" if self._looked.get(path, 0) > changed else None
 
     def signed_for(self, proof: Passed | None) -> bool:
         """Whether work was signed off after a proof, quoting it; without one, after the last change."""
@@ -163,12 +181,15 @@ class Ledger:
         if not self.open_steps():
             self.plan, self._reviewed = (), 0
             self.changes.clear()
+            self._unseen.clear()
             for record in (self.changed, self.passed, self.ran, self.signed, self._looked, self._unread):
                 record.clear()
 
     def _take(self, call: ToolCall, output: str) -> None:
         seen = changed_paths(call)
         self._change(seen, self._now)
+        if call.facts.get(COMPLETE) is False:
+            self._unseen.add(self._now)
         if call.name == SHELL_TOOL:
             self._note_command(call, output)
         elif call.status == "completed" and call.name == SIGN_OFF_TOOL:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from acpagent.core.evidence import ChangedFile, CheckRun, Claim, Risk, Severity, Status
 from acpagent.runtime.evidence.ledger import Ran
 
-LABELS = {"test": "Tests", "lint": "Lint", "types": "Typecheck", "build": "Build"}
+LABELS = {"test": "Tests", "lint": "Lint", "typecheck": "Typecheck", "build": "Build"}
+INSPECTIONS = {"diff_inspection": "Diff inspection", "manual_inspection": "Manual inspection"}
 
 
 def standing(ran: Sequence[Ran], changes: Iterable[int] = ()) -> list[Ran]:
@@ -35,11 +36,16 @@ def status(
     claims: Sequence[Claim],
     ran: bool,
     blocked: bool = False,
+    blind: bool = False,
 ) -> Status:
-    """`ran`: a check really ran that saw some of what was changed; it passed or failed."""
+    """`ran`: a check really ran that saw some of what was changed; it passed or failed. `blind`: something may have
+    been changed that neither acpagent nor a check has seen."""
     if blocked:
         return "blocked"
-    return _downgraded(_of_work(files, checks, risks, ran), claims)
+    found = _of_work(files, checks, risks, ran)
+    if blind and found == "verified":
+        found = "partially_verified" if ran or files else "unverified"
+    return _downgraded(found, claims)
 
 
 def _of_work(files: Sequence[ChangedFile], checks: Sequence[CheckRun], risks: Iterable[Risk], ran: bool) -> Status:

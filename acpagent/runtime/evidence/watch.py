@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from acpagent.runtime.evidence.git import Git
 
 # How many changed files are kept with a call; those beyond count as changed when the last of these was.
 MOST_ROWS = 500
+MOST_REPOSITORIES = 20  # in one folder
 CHANGES, COMPLETE = "changes", "changes_complete"
 _HARMLESS = frozenset({"read", "plan", "question", "job", "end_job"})
 _SOURCES: Mapping[str, Source] = {"execute": "shell", "edit": "tool_edit"}
@@ -28,13 +29,15 @@ _WRITE_TOOL = "write_file"
 
 @dataclass(slots=True)
 class Watch:
-    """Of one session. Used on the helper thread of a call that changes things, of which there is one at a time; needs
-    no lock. `_too_large` are roots that are not looked at again."""
+    """Of one session. Used on the helper thread of a call that changes things, of which there is one at a time, and on
+    the session worker while there is none; needs no lock. `_too_large` are roots that are not looked at again, `_jobs`
+    what the turn has started in the background, with how files stood then."""
 
     roots: Roots
     hidden_env: frozenset[str] = frozenset()
     _cache: Cache = field(default_factory=Cache)
     _too_large: set[str] = field(default_factory=set)
+    _jobs: dict[str, tuple[str, Watched]] = field(default_factory=dict)
 
     def begin(self, tool: Tool, proposal: Proposal, through_editor: bool) -> Watched | None:
         """Look before a call. None for one that changes nothing. `through_editor`: the client writes files. Never
@@ -58,8 +61,8 @@ class Watch:
             return Watched((base,), shown)
         if any(effect.kind == "execute" and self._only_reads(effect.command or "") for effect in effects):
             return None
-        taken = [self._take(root, source) for root in self._tops()]
-        return Watched(tuple(base for base in taken if base is not None), None, self, all(taken))
+        taken = [base for root in self._tops() for base in self._take(root, source)]
+        return Watched(tuple(base for base in taken if base is not None), None, self, None not in taken)
 
     def _only_reads(self, line: str) -> bool:
         steps = weighing.weigh(shellparse.parse(line), self.roots)
@@ -70,19 +73,44 @@ class Watch:
         every = self.roots.all
         return [root for root in every if not any(other != root and within(root, other) for other in every)]
 
-    def _take(self, root: str, source: Source) -> Base | None:
+    def _take(self, root: str, source: Source) -> Sequence[Base | None]:
+        """How a root stands, and the repositories in it; None for what cannot be looked at."""
         if root in self._too_large:
-            return None
+            return [None]
         top = top_of(root)
         if top is not None:
-            found = Repository.take(Git(top, root, self.hidden_env), self._cache, source)
-            if found is not None:
+            found = self._repositories(top, root, source)
+            if found[0] is not None:
                 return found
         tree = Tree.take(root, self._cache, source)
         if not tree.complete:
             self._too_large.add(root)
-            return None
-        return tree
+            return [None]
+        return [tree]
+
+    def _repositories(self, top: str, root: str, source: Source) -> Sequence[Base | None]:
+        waiting, found = [(top, root)], list[Base | None]()
+        while waiting:
+            if len(found) == MOST_REPOSITORIES:
+                return [*found, None]
+            one = Repository.take(Git(*waiting.pop(0), self.hidden_env), self._cache, source)
+            found.append(one)
+            waiting += [(path, path) for path in sorted(one.inner)] if one is not None else []
+        return found
+
+    def follow(self, job_id: str, call_id: str, watched: Watched) -> None:
+        """A call has started a job, which goes on."""
+        self._jobs[job_id] = (call_id, watched)
+
+    def forget_jobs(self) -> None:
+        """The turn is over: what its jobs do from here on is not looked at."""
+        self._jobs.clear()
+
+    def by_jobs(self) -> Iterator[tuple[str, Changes]]:
+        """What was changed since jobs were started, by whatever, with the call that started each. On the session
+        worker, while no call changes anything. Never raises."""
+        for call_id, watched in self._jobs.values():
+            yield call_id, watched.end(False)
 
     def gone_large(self, base: Base) -> None:
         """A directory has become too large to be looked at."""

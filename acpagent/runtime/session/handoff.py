@@ -10,14 +10,29 @@ from acpagent.core.history import EvidenceSet
 from acpagent.runtime.evidence import bundle, receipts
 from acpagent.runtime.evidence.bundle import Session
 from acpagent.runtime.session.keep import Keep
+from acpagent.runtime.turn import keeping
 from acpagent.runtime.turn.speaker import Speaker, new_id
 from acpagent.store import sessions
+
+
+def look_at_jobs(keep: Keep, turn_id: str) -> None:
+    """Take down what the jobs of the turn have changed by now, which counts for the calls that started them."""
+    account = keep.witness.account
+    for call_id, found in keep.witness.watch.by_jobs():
+        changes = account.strays(found)
+        account.changed(call_id, changes)
+        keep.ledger.saw(file.path for file in changes.files)
+        for entry in keeping.by_commands(turn_id, changes, keep.contents.put):
+            keep.record(entry)
 
 
 def hand_off(keep: Keep, home: str, usage: Usage, speaker: Speaker, emit: Callable[[Event], None]) -> None:
     """Give evidence of the turn, if there is any. What is shown, stored and sealed is the same, without secrets."""
     hide = redaction.Secrets(redaction.known(home, named=True)).strictly
-    session = Session(keep.row.id, keep.roots, sessions.now, hide)
+    look_at_jobs(keep, keep.witness.account.turn_id)
+    keep.witness.watch.forget_jobs()
+    running = frozenset(job.id for job in keep.jobs.all() if job.running)
+    session = Session(keep.row.id, keep.roots, sessions.now, hide, running)
     found = bundle.assemble(keep.witness.account, keep.ledger, session, usage)
     if found is None:
         return

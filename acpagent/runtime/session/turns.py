@@ -19,7 +19,7 @@ from acpagent.core.toolcalls import ToolContext
 from acpagent.extensions.hookrun import Place
 from acpagent.runtime.evidence.contents import Changes
 from acpagent.runtime.session import capsules
-from acpagent.runtime.session.handoff import hand_off
+from acpagent.runtime.session.handoff import hand_off, look_at_jobs
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.model_commands import CommandFault, Meant, Use
 from acpagent.runtime.session.neighbours import Neighbours
@@ -378,6 +378,7 @@ class TurnRunner:
             watch=keep.witness.watch,
             changed=changed,
             hide=self.services.hide_own,
+            look_at_jobs=lambda: look_at_jobs(keep, turn_id),
             keep_files=lambda proposal, ctx: keeping.before(turn_id, proposal, unsaved(ctx), keep.contents.put),
         )
 

@@ -56,7 +56,7 @@ class Desk:
     """What a runner needs of its session and turn, made once per turn. `objection` says why a call that may run has to
     wait all the same; `wait_for_store` waits until what is known of it is stored; `watch` looks before and after each
     call, and `changed` is told what it changed; `hide` takes out of what calls bring what nobody but acpagent is to
-    know."""
+    know; `look_at_jobs` finds what jobs of the turn have changed by now."""
 
     turn_id: str
     scope: Scope
@@ -78,6 +78,7 @@ class Desk:
     plugins: Interception = field(default_factory=Interception)
     keep_files: Callable[[Proposal, ToolContext], Kept] | None = None
     hide: Callable[[str], str] = lambda text: text
+    look_at_jobs: Callable[[], None] = lambda: None
 
 
 @dataclass(eq=False, slots=True)
@@ -332,6 +333,8 @@ class ToolRunner:
         if running.watched is None:
             return result
         running.changes = running.watched.end(result.failed)
+        if self._desk.watch is not None and "job_id" in result.facts:
+            self._desk.watch.follow(result.facts["job_id"], running.call.id, running.watched)
         return with_changes(result, running.changes)
 
     def _applied(self, running: Running) -> ToolResult:
@@ -423,6 +426,8 @@ class ToolRunner:
         result = without_secrets(result, self._desk.hide)
         if running.watched is not None:
             self._desk.changed(running.call.id, running.changes or Changes(complete=False))
+        elif "job_id" in result.facts:
+            self._desk.look_at_jobs()
         took = round((time.monotonic() - running.started) * 1000)
         proposal, facts = running.proposal, {**running.call.facts, **result.facts, "duration_ms": took}
         content = result.content or ((proposal.diff,) if proposal and proposal.diff and not result.failed else ())
