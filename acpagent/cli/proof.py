@@ -120,11 +120,12 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    kept = _find(options.id)
+    kept = _find(options.id, or_remembered=True)
     if isinstance(kept, str):
         found, wrong = verify.chain(kept, _remembered(os.path.basename(kept)))
     else:
-        one, wrong = verify.single(kept.path)
+        ours = _is_ours(kept.path)
+        one, wrong = verify.single(kept.path, ours, _remembered(kept.session) if ours else [])
         found = [one] if one is not None else []
     terminal = Terminal(sys.stdout)
     for finding in wrong:
@@ -151,8 +152,15 @@ def _receipts(wanted: str) -> list[Receipt]:
     return sorted(found, key=lambda one: one.sequence)
 
 
-def _find(wanted: str) -> _Kept | str:
-    """A receipt's file, or the folder of a session. Raises `UsageError`."""
+def _is_ours(place: str) -> bool:
+    """Whether a file lies among the receipts, and is not a copy somewhere else."""
+    top = os.path.join(locate.home(), receipts.FOLDER)
+    return os.path.realpath(top) == os.path.dirname(os.path.dirname(os.path.realpath(place)))
+
+
+def _find(wanted: str, or_remembered: bool = False) -> _Kept | str:
+    """A receipt's file, or the folder of a session; `or_remembered`: be it one that has lost all of them. Raises
+    `UsageError`."""
     if os.path.isfile(wanted):
         return _Kept(wanted, None)
     every = list(_all())
@@ -160,6 +168,8 @@ def _find(wanted: str) -> _Kept | str:
     folders = sorted({os.path.dirname(kept.path) for kept in every if _named(kept.session, wanted)})
     if len(turns) + len(folders) > 1:
         raise UsageError(f"{printable(wanted)} stands for more than one receipt; give more of the id")
+    if not turns and not folders and or_remembered and _remembered(wanted):
+        return receipts.folder(locate.home(), wanted)
     if not turns and not folders:
         raise UsageError(f"there is no receipt {printable(wanted)}; `acpagent proof list` shows what there is")
     return turns[0] if turns else folders[0]

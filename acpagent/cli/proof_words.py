@@ -15,6 +15,7 @@ PROBLEMS = {
     "proof_gap": "the receipt before it (number {detail}) is missing",
     "proof_missing": "a receipt of this session is missing; its seal was {detail}",
     "proof_renamed": "it is the receipt of {detail}, under another name",
+    "proof_replaced": "the session remembers another seal: it has been replaced",
     "proof_unlinked": "number {detail} does not follow the receipt before it: one of the two has been replaced",
 }
 _REASONS = {

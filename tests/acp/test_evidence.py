@@ -220,3 +220,20 @@ def test_signing_off_is_tied_to_what_shows_it(tmp_path: Path) -> None:
         assert claim["claim"] == "It: It is good."
         assert claim["status"] == "supported"
         assert evidence["status"] == "verified"
+
+
+def test_receipts_go_with_their_session(tmp_path: Path) -> None:
+    """Deleted by the editor, be it live or not, or by a command of another session."""
+    with served(tmp_path, {"turns": [turn("go", TEST, says("Done."))]}, tool_approval="yolo") as one:
+        make_files(one)
+        sessions = [one.new() for _ in range(4)]
+        for session in sessions:
+            one.prompt(session, "go")
+        folders = [one.home.path / "proofs" / session for session in sessions]
+        assert [len(list(folder.iterdir())) for folder in folders] == [1, 1, 1, 1]
+        live, closed, commanded, left = sessions
+        one.agent.call("session/close", {"sessionId": closed})
+        for session in (live, closed):
+            one.agent.call("session/delete", {"sessionId": session})
+        one.prompt(left, f"/sessions delete {commanded}")
+        assert [folder.exists() for folder in folders] == [False, False, False, True]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from acpagent.runtime.evidence import receipts
 from tests.acp.seen import calls, says, turn
 from tests.acp.served import served
 from tests.cli.terminals import call
@@ -142,3 +143,51 @@ def test_a_receipt_by_itself_is_missing_the_one_before(home: Home, tmp_path: Pat
         copied.parent.mkdir(exist_ok=True)
         shutil.copy(row["file"], copied)
         assert proof(home, "verify", str(copied)).returncode == code
+
+
+def test_receipts_that_changed_places_are_found(home: Home, session: str) -> None:
+    first, second, third = (Path(row["file"]) for row in listed(home))
+    data = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(data)
+    for wanted in (session, first.stem, str(second)):
+        done = proof(home, "verify", wanted)
+        assert (done.returncode, "under another name" in done.stdout) == (1, True)
+    third.write_bytes(data)  # an older one again
+    assert proof(home, "verify", third.stem).returncode == 1
+
+
+def test_a_receipt_that_was_made_anew_is_found(home: Home, session: str) -> None:
+    """Its seal is right, and so are its links: but the session remembers another one."""
+    path = Path(listed(home)[2]["file"])
+    fields = json.loads(path.read_bytes())
+    fields["evidence"]["status"] = "verified"
+    path.write_bytes(receipts.canonical({**fields, "seal": receipts.seal_of(fields)}) + b"\n")
+    for wanted, words in ((session, "is missing"), (path.stem, "remembers another seal"), (str(path), "remembers")):
+        done = proof(home, "verify", wanted)
+        assert (done.returncode, words in done.stdout) == (1, True)
+
+
+def test_another_sessions_receipts_are_not_its_own(home: Home, session: str) -> None:
+    folder = home.path / "proofs" / session
+    os.rename(folder, folder.with_name("somebody"))
+    assert "under another name" in proof(home, "verify", "somebody").stdout
+    done = proof(home, "verify", session)  # and its own are gone
+    assert (done.returncode, done.stdout.count("is missing")) == (1, 3)
+    assert proof(home, "explain", session).returncode == 2
+
+
+def test_a_receipt_of_a_later_version_is_told(home: Home) -> None:
+    path = Path(listed(home)[2]["file"])
+    fields = json.loads(path.read_bytes()) | {"receipt": 2, "more": 1}
+    path.write_bytes(receipts.canonical({**fields, "seal": receipts.seal_of(fields)}) + b"\n")
+    assert "of a version that is not known here: 2" in proof(home, "verify", path.stem).stdout
+
+
+def test_a_directory_is_no_receipt(home: Home) -> None:
+    path = Path(listed(home)[0]["file"])
+    path.unlink()
+    path.mkdir()
+    for command in ("verify", "show"):
+        done = proof(home, command, path.stem)
+        assert (done.returncode, "it is a directory" in done.stdout + done.stderr) == (1, True)

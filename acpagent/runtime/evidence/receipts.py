@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -81,10 +82,12 @@ def parse(data: bytes) -> Receipt:
         fields = json.loads(data.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"it is not valid JSON ({error})") from None
-    if not isinstance(fields, dict) or set(fields) != {FORMAT, SEQUENCE, PREVIOUS, EVIDENCE, SEAL}:
+    if not isinstance(fields, dict) or FORMAT not in fields:
         raise Damaged("it has not the fields of a receipt")
     if fields[FORMAT] != VERSION or isinstance(fields[FORMAT], bool):
         raise Damaged(f"it is of a version that is not known here: {fields[FORMAT]!r}")
+    if set(fields) != {FORMAT, SEQUENCE, PREVIOUS, EVIDENCE, SEAL}:
+        raise Damaged("it has not the fields of a receipt")
     try:
         as_written = canonical(fields) + b"\n"
     except (ValueError, TypeError) as error:
@@ -145,6 +148,19 @@ def read(place: str) -> Receipt:
         return parse(files.read_bytes(place, _MOST_BYTES))
     except files.NotText as error:
         raise Damaged(str(error)) from None
+    except IsADirectoryError:
+        raise Damaged("it is a directory") from None
+
+
+def erase(home: str, session_id: str) -> None:
+    """Forget the receipts of a session."""
+    shutil.rmtree(folder(home, session_id), ignore_errors=True)
+
+
+def belongs(place: str, bundle: Bundle) -> bool:
+    """Whether a receipt lies where `write` puts it, whatever is above that."""
+    directory, name = os.path.split(os.path.abspath(place))
+    return name == file_name(bundle.turn_id) and os.path.basename(directory) == _plain(bundle.session_id)
 
 
 def listed(directory: str) -> Iterator[str]:

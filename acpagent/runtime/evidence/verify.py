@@ -27,10 +27,9 @@ def chain(directory: str, known_seals: Collection[str] = ()) -> tuple[list[Recei
         try:
             receipt = receipts.read(place)
         except (Damaged, OSError) as error:
-            wrong.append(Finding("proof_damaged", place, str(error)))
+            wrong.append(Finding("proof_damaged", place, _cause(error)))
             continue
-        if os.path.basename(place) != receipts.file_name(receipt.bundle.turn_id):
-            wrong.append(Finding("proof_renamed", place, receipt.bundle.turn_id))
+        wrong += _strange(place, receipt)
         found.append((place, receipt))
     found.sort(key=lambda one: one[1].sequence)
     wrong += _breaks(found)
@@ -50,12 +49,27 @@ def _breaks(found: list[tuple[str, Receipt]]) -> list[Finding]:
     return wrong
 
 
-def single(place: str) -> tuple[Receipt | None, list[Finding]]:
-    """One receipt, and those before it in its folder that it is bound to."""
+def _strange(place: str, receipt: Receipt) -> list[Finding]:
+    bundle = receipt.bundle
+    detail = f"{bundle.turn_id} of session {bundle.session_id}"
+    return [] if receipts.belongs(place, bundle) else [Finding("proof_renamed", place, detail)]
+
+
+def _cause(error: Damaged | OSError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def single(place: str, kept: bool = False, known_seals: Collection[str] = ()) -> tuple[Receipt | None, list[Finding]]:
+    """One receipt, and those before it in its folder that it is bound to. `kept`: it lies where the session has put it,
+    which remembers the seals of all its receipts, if any are known."""
     try:
         receipt = receipts.read(place)
     except (Damaged, OSError) as error:
-        return None, [Finding("proof_damaged", place, str(error))]
+        return None, [Finding("proof_damaged", place, _cause(error))]
+    if kept and (strange := _strange(place, receipt)):
+        return receipt, strange
+    if kept and known_seals and receipt.seal not in known_seals:
+        return receipt, [Finding("proof_replaced", place)]
     by_seal = {one.seal: one for one in _readable(os.path.dirname(os.path.abspath(place)))}
     at = receipt
     while at.previous:

@@ -19,6 +19,7 @@ from acpagent.extensions import hookrun
 from acpagent.extensions.happening import Happening
 from acpagent.extensions.hookrun import Place
 from acpagent.mcp_client.spec import ServerSpec
+from acpagent.runtime.evidence import receipts
 from acpagent.runtime.session.equipment import Equipment, Kit, Whereabouts
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.loadout import AXES, OFFERS, SOURCES, Needs
@@ -331,6 +332,7 @@ class SessionCrew:
                 self._services.leases.take(self._session.id)  # ours already, unless teardown runs again to erase
                 self._services.store.apply(sessions.erase(self._session.id))
                 contents.erase(self._services.home, self._session.id)
+                receipts.erase(self._services.home, self._session.id)
         except Fault as fault:
             return TornDown(fault)
         finally:

@@ -11,6 +11,7 @@ from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import Fault, TheirFault
 from acpagent.core.host import Host
 from acpagent.core.reply import Reply
+from acpagent.runtime.evidence import receipts
 from acpagent.runtime.session.addresses import Addresses, Move
 from acpagent.runtime.session.crew import SessionCrew
 from acpagent.runtime.session.loadout import AXES
@@ -133,6 +134,7 @@ class Registry:
         try:
             self._services.store.apply(sessions.erase(session_id))
             contents.erase(self._services.home, session_id)
+            receipts.erase(self._services.home, session_id)
         finally:
             self._services.leases.release(session_id)
 
