@@ -139,6 +139,19 @@ def test_a_check_that_failed_and_one_before_the_last_change(tmp_path: Path) -> N
         assert GOES_ON + "a check that passed" in text_in(updates)
 
 
+def test_a_failure_is_not_made_good_by_another_check(tmp_path: Path) -> None:
+    fails, lint = runs("make test"), runs("make lint")
+    road = [OPEN, calls("write_file", path="b.txt", content="b\n"), calls("read_file", path="b.txt"), fails, lint]
+    sign = signs("`make lint`: fine")
+    mended = [EDIT, LOOK, CHECK, SIGN, says("Now.")]
+    with delivering(tmp_path, *road, sign, DONE, says("Done."), *mended) as one:
+        (one.workspace / "Makefile").write_text(f"{MAKEFILE}lint:\n\t@echo fine\n")
+        updates = one.prompt(one.new(), "go")
+        assert f"{GOES_ON}a pass of each check that failed." in text_in(updates)
+        assert "have not passed since: `make test`." in told_host(one)[0]
+        assert text_in(updates).endswith("Now.")
+
+
 def test_a_sign_off_must_quote_the_check(tmp_path: Path) -> None:
     vague = signs("All tests pass.")
     with delivering(tmp_path, OPEN, EDIT, LOOK, CHECK, vague, SIGN, DONE, says("Good.")) as one:

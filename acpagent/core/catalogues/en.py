@@ -10,6 +10,7 @@ SENTENCES: dict[str, str] = {
     "delivery_lacks_change": "any change, although it says that work was done",
     "delivery_lacks_check": "a check that passed after the last change",
     "delivery_lacks_completion": "an end to every entry of the plan",
+    "delivery_lacks_failure": "a pass of each check that failed",
     "delivery_lacks_plan": "a list of acceptance criteria",
     "delivery_lacks_review": "a look at what was changed last",
     "delivery_lacks_sign_off": "a sign-off that quotes the check",

@@ -10,6 +10,7 @@ SENTENCES: dict[str, str] = {
     "delivery_lacks_change": "изменений, хотя сказано, что работа сделана",
     "delivery_lacks_check": "проверки, пройденной после последнего изменения",
     "delivery_lacks_completion": "завершения всех пунктов плана",
+    "delivery_lacks_failure": "прохождения каждой проваленной проверки",
     "delivery_lacks_plan": "списка критериев приёмки",
     "delivery_lacks_review": "просмотра последних изменений",
     "delivery_lacks_sign_off": "итоговой отметки со ссылкой на проверку",

@@ -10,6 +10,7 @@ SENTENCES: dict[str, str] = {
     "delivery_lacks_change": "任何更改（尽管声称已完成工作）",
     "delivery_lacks_check": "最后一次更改之后通过的检查",
     "delivery_lacks_completion": "计划中所有条目的完成",
+    "delivery_lacks_failure": "每项失败检查的重新通过",
     "delivery_lacks_plan": "验收标准清单",
     "delivery_lacks_review": "对最近更改的查看",
     "delivery_lacks_sign_off": "引用检查结果的最终确认",

@@ -10,19 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from acpagent.core import shellparse
+from acpagent.core import bounds, shellparse
 from acpagent.core.events import Notice
 from acpagent.core.paths import Roots
 from acpagent.core.toolcalls import Effect, Proposal
 from acpagent.permission import weighing
-from acpagent.runtime.evidence import checks, ledger
+from acpagent.runtime.evidence import checks, ledger, status
 from acpagent.runtime.evidence.ledger import Ledger
 
 # How often in one prompt the model is told to go on.
 MOST_INTERCEPTIONS = 3
 LISTED_FILES = 10
+LISTED_LETTERS = 200  # of a command
 
-Lack = Literal["plan", "review", "check", "completion", "sign_off", "change"]
+Lack = Literal["plan", "review", "check", "failure", "completion", "sign_off", "change"]
 
 _HARMLESS = frozenset({"read", "plan", "question", "job", "end_job"})
 NO_PLAN = (
@@ -111,10 +112,16 @@ class Delivery:
             "plan": not self.ledger.plan,
             "review": bool(self.ledger.unreviewed()),
             "check": not checked,
+            "failure": checked and bool(self._failures()),
             "completion": bool(self.ledger.open_steps()),
             "sign_off": not (checked and signed),
         }
         return tuple(lack for lack, missing in found.items() if missing)
+
+    def _failures(self) -> list[str]:
+        """The checks that failed and were not made good."""
+        standing = status.standing(self.ledger.ran, self.ledger.changes)
+        return [bounds.one_line(run.check.command, LISTED_LETTERS) for run in standing if run.status == "failed"]
 
     def _claims(self, text: str) -> bool:
         """Whether the model says that work was done, in words or by signing it off."""
@@ -133,7 +140,8 @@ class Delivery:
         names = [self.roots.relative(path) for path in self.ledger.unreviewed()]
         more = f" and {len(names) - LISTED_FILES} more" if len(names) > LISTED_FILES else ""
         files = ", ".join(names[:LISTED_FILES]) + more
-        ways = "\n".join(f"- {_WAYS[lack].format(files=files)}" for lack in lacks)
+        failed = ", ".join(f"`{line}`" for line in self._failures()[:LISTED_FILES])
+        ways = "\n".join(f"- {_WAYS[lack].format(files=files, checks=failed)}" for lack in lacks)
         return f"{_HEAD if lacks != ('change',) else _DOUBT_HEAD}\n{ways}\n{_FOOT}"
 
 
@@ -147,6 +155,7 @@ _WAYS: dict[Lack, str] = {
         "No check passed after the last change. Run one that covers it, such as its tests, a linter, a type checker or "
         "the build, as a command of its own in the foreground: no pipe, no `|| true`, nothing behind it."
     ),
+    "failure": "These checks failed, and have not passed since: {checks}. Mend what they show, and run them again.",
     "completion": "Complete what is left of the plan, and set it to completed with todo_write once it is so.",
     "sign_off": "Sign off with complete_step; evidence quotes the check that passed, letter by letter.",
     "change": (
