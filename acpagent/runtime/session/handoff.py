@@ -29,9 +29,9 @@ def look_at_jobs(keep: Keep, turn_id: str) -> None:
 def hand_off(keep: Keep, home: str, usage: Usage, speaker: Speaker, emit: Callable[[Event], None]) -> None:
     """Give evidence of the turn, if there is any. What is shown, stored and sealed is the same, without secrets."""
     hide = redaction.Secrets(redaction.known(home, named=True)).strictly
+    running = frozenset(job.id for job in keep.jobs.all() if job.running)  # what ends from here on is not all seen
     look_at_jobs(keep, keep.witness.account.turn_id)
     keep.witness.watch.forget_jobs()
-    running = frozenset(job.id for job in keep.jobs.all() if job.running)
     session = Session(keep.row.id, keep.roots, sessions.now, hide, running)
     found = bundle.assemble(keep.witness.account, keep.ledger, session, usage)
     if found is None:
