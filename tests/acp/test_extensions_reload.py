@@ -346,8 +346,8 @@ def test_skills_and_commands_with_arguments(one: Served) -> None:
     assert call_in(one.prompt(session, "use nothing")).status == "failed"
     one.prompt(session, "/skill:secret")
     assert "Do it." in user_words(one)
-    one.prompt(session, "/skill:nothing")  # a near miss is the model's
-    assert one.heard() == "/skill:nothing"
+    assert says(one, session, "/skill:nothing").startswith("There is no skill `nothing`. There are: `")
+    assert "/skill:nothing" not in one.heard()  # it is nothing for the model
     assert "/skill:tidy" in says(one, session, "/help")
 
 
