@@ -39,22 +39,6 @@ _FIRST_TURN = (
 SHUTDOWN_SECONDS = 4.0
 NAME = "acpagent acp"
 
-HELP = """\
-usage: acpagent acp [--model MODEL] [--profile PROFILE] [--require-provider]
-       acpagent acp [...] setup [OPTIONS]
-
-Serves one editor over stdin and stdout; remarks go to stderr. With `setup` it is `acpagent setup`: editors add that
-word to the command they know, to have you signed in in a terminal.
-
-  --model MODEL        the model new sessions start with: provider/model, or either if it is unique
-  --profile PROFILE    the work mode new sessions start with: economy, balanced or delivery
-  --require-provider   exit 1 at once if no model provider is configured
-
-Environment: ACPAGENT_HOME (settings and sessions), ACPAGENT_LOG=debug (what sessions go through, on stderr),
-ACPAGENT_TRACE=FILE (the same and every line of the protocol, redacted), ACPAGENT_VALIDATE=all (check every
-outgoing message where it is made).
-"""
-
 
 class Options:
     """The parsed flags."""
@@ -83,14 +67,14 @@ def parse(words: Sequence[str]) -> Options:
             options.require_provider = True
         elif flag in ("--model", "--profile"):
             if not value and not rest:
-                raise UsageError(f"{flag} needs a value")
+                raise UsageError(_say("acp_needs_value", flag=flag))
             setattr(options, flag[2:], value or rest.pop(0))
         else:
-            raise UsageError(f"unknown option {flag}")
+            raise UsageError(_say("acp_unknown_option", flag=flag))
     if options.profile is not None:
         profile = work_modes.named(options.profile)
         if profile is None:
-            raise UsageError(f"--profile must be one of {', '.join(work_modes.NAMES)}")
+            raise UsageError(_say("acp_profile", names=", ".join(work_modes.NAMES)))
         options.profile = profile
     return options
 
@@ -99,7 +83,7 @@ def run(words: Sequence[str]) -> int:
     """Serve until stdin closes. Returns 1 without a provider where one is required, 2 for bad flags or settings."""
     before_setup = words[: words.index("setup")] if "setup" in words else words
     if any(word in ("-h", "--help") for word in before_setup):
-        sys.stdout.write(HELP)
+        sys.stdout.write(_say("acp_help"))
         return 0
     try:
         options = parse(words)
@@ -111,17 +95,29 @@ def run(words: Sequence[str]) -> int:
         known = startup.read(home, options.model)
         trace = _trace(home)
     except (UsageError, ConfigError) as error:
-        diagnostics.say(NAME, str(error))
+        diagnostics.say(NAME, _told(error))
         return 2
     if options.require_provider and not known.configured:
-        diagnostics.say(NAME, "no model provider is configured; run `acpagent setup`")
+        diagnostics.say(NAME, _say("acp_no_provider"))
         return 1
     try:
         streams = stdio.capture()
     except OSError:
-        diagnostics.say(NAME, "stdin and stdout must be open: an editor starts this command and talks to it")
+        diagnostics.say(NAME, _say("acp_no_streams"))
         return 2
     serve(streams, home, options, known, trace)
+
+
+def _say(code: str, **params: str) -> str:
+    from acpagent.cli.spoken import say
+
+    return say(code, **params)
+
+
+def _told(error: Exception) -> str:
+    from acpagent.cli.spoken import spoken
+
+    return "\n".join(error.lines(spoken)) if isinstance(error, ConfigError) else str(error)
 
 
 def serve(
@@ -241,7 +237,7 @@ def _trace(home: str) -> Trace | None:
     try:
         return Trace(path, home)
     except OSError as error:
-        raise UsageError(f"ACPAGENT_TRACE: the file cannot be written: {error.strerror}") from None
+        raise UsageError(_say("acp_trace", cause=error.strerror or str(error))) from None
 
 
 def _observer(trace: Trace | None) -> Observer | None:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from acpagent.cli.main import FAILED, USAGE
+from acpagent.cli.spoken import say, spoken
 from acpagent.client.callbacks import Permission, Question
 from acpagent.client.client import Client
 from acpagent.client.faults import AgentEnded, AgentFault
 from acpagent.client.process import STOP_SECONDS
 from acpagent.config.problems import ConfigError
 from acpagent.core.faults import Fault
+from acpagent.core.phrases import told
 from acpagent.wire.codes import AUTH_REQUIRED
 
 STOPPED, CANCELLED = 3, 130
@@ -67,8 +69,10 @@ def guarded(command: Callable[[], int]) -> int:
     """Run a command; what it raises becomes a message on stderr and an exit code."""
     try:
         return command()
-    except (UsageError, ConfigError) as error:
-        return complain(str(error), USAGE)
+    except ConfigError as error:
+        return complain("\n".join(error.lines(spoken)), USAGE)
+    except UsageError as error:
+        return complain(told(error), USAGE)
     except AgentEnded as fault:
         if fault.exit_code == USAGE:
             return complain(fault.stderr.replace(_MARK, "").strip(), USAGE)
@@ -82,12 +86,13 @@ def guarded(command: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
     except OSError as error:
-        return complain(str(error), FAILED)
+        where = f"{error.filename}: " if error.filename else ""
+        return complain(f"{where}{spoken(told(error))}", FAILED)
     except KeyboardInterrupt:
-        return complain("interrupted", CANCELLED)
+        return complain(say("interrupted"), CANCELLED)
 
 
 def complain(text: str, code: int) -> int:
     """Say on stderr what is wrong; returns the exit code."""
-    sys.stderr.write(f"acpagent: {text}\n")
+    sys.stderr.write(f"acpagent: {spoken(text)}\n")
     return code

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+from acpagent.cli.spoken import say
 from acpagent.cli.terminal import Terminal, columns, fitted
 from acpagent.core.bounds import clean
 
@@ -39,15 +40,17 @@ class Asker:
     def yes(self, question: str, default: bool = True) -> bool:
         """A yes or a no."""
         while True:
-            answer = self._read(f"{question} [{'Y/n' if default else 'y/N'}]: ").lower()
+            answer = self._read(say("ask_yes_default" if default else "ask_no_default", question=question)).lower()
             if not answer:
                 return default
-            if answer in ("y", "yes", "n", "no"):
-                return answer.startswith("y")
+            for code, meant in (("ask_yes_words", True), ("ask_no_words", False)):
+                if answer in say(code).split():
+                    return meant
 
-    def choose(self, rows: Sequence[tuple[str, str]], question: str = "Number", default: int | None = None) -> int:
+    def choose(self, rows: Sequence[tuple[str, str]], question: str = "", default: int | None = None) -> int:
         """The position of a row, by its number or its first column; rows are a name and what to say about it."""
         self._list(rows)
+        question = question or say("ask_default_number")
         while True:
             shown = "" if default is None else f" [{default + 1}]"
             answer = self._read(f"{question}{shown}: ")
@@ -59,18 +62,18 @@ class Asker:
                 self.terminal.line()
                 return found[0] if found else number - 1
             if answer:
-                self.terminal.line(f"  Write a number from 1 to {len(rows)}.", "yellow")
+                self.terminal.line(say("ask_number", most=len(rows)), "yellow")
 
     def several(self, rows: Sequence[tuple[str, str]]) -> list[int]:
         """The positions of any number of rows, by their numbers."""
         self._list(rows)
         while True:
-            words = self._read("Numbers, such as 1 2 (Enter: none, Ctrl-D: decline): ").replace(",", " ").split()
+            words = self._read(say("ask_numbers")).replace(",", " ").split()
             numbers = [int(word) if word.isascii() and word.isdigit() and len(word) < 6 else 0 for word in words]
             if all(0 < number <= len(rows) for number in numbers):
                 self.terminal.line()
                 return sorted({number - 1 for number in numbers})
-            self.terminal.line(f"  Write numbers from 1 to {len(rows)}.", "yellow")
+            self.terminal.line(say("ask_numbers_again", most=len(rows)), "yellow")
 
     def hidden(self, question: str) -> str:
         """A line that is not shown as it is typed. Raises `CannotHide`."""

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from acpagent.cli.agent import UsageError
+from acpagent.cli.spoken import say
 from acpagent.config import credentials, presets
 from acpagent.config.check import file_model
 from acpagent.config.credentials import Secret
@@ -115,13 +116,13 @@ def choose_provider(
     """Take a provider: as it is configured, as acpagent knows it, or one at an address. Raises `UsageError`."""
     preset, there = known_providers().get(name), known.providers.get(name)
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} cannot be a provider's name: use letters, digits, dots, dashes and underscores")
+        raise UsageError(say("setup_bad_name", name=name))
     if there is not None and there.base_url is None:
-        raise UsageError(f"{name} is in config.yaml already, and no server; choose another name")
+        raise UsageError(say("setup_taken", name=name))
     address = base_url or (there.base_url if there else None) or (preset or {}).get("base_url", "")
     if not address:
         names = ", ".join(known_providers())
-        raise UsageError(f"{name} is no provider that acpagent knows ({names}); add its --base-url")
+        raise UsageError(say("setup_unknown", name=name, names=names))
     choice.name = name
     choice.configured = there.models if there else {}
     choice.headers = there.headers if there else {}
@@ -134,9 +135,9 @@ def choose_file(choice: Choice, name: str, path: str, known: Settings) -> None:
     path = os.path.abspath(os.path.expanduser(path))
     there = known.providers.get(name)
     if not _NAME.fullmatch(name) or name in known_providers() or (there is not None and there.model_file is None):
-        raise UsageError(f"{name} cannot be the name of a model file here; choose another")
+        raise UsageError(say("setup_bad_file_name", name=name))
     if not os.path.isfile(path):
-        raise UsageError(f"there is no file {path}")
+        raise UsageError(say("setup_no_file", path=path))
     choice.name, choice.api, choice.model_file = name, "llama-cpp", path
     choice.model = file_model(path)
     choice.listing = Listing("")
@@ -164,7 +165,7 @@ def valid_address(text: str) -> str:
     if "://" not in address:
         address = f"{'http' if is_local(address.partition('/')[0]) else 'https'}://{address}"
     if not _ADDRESS.fullmatch(address):
-        raise UsageError("an address begins with http:// or https://, and holds no name, password or space")
+        raise UsageError(say("setup_bad_address"))
     return address
 
 

@@ -10,15 +10,9 @@ from collections.abc import Callable, Sequence
 from acpagent.cli import agent, shells
 from acpagent.cli.grammar import commands
 from acpagent.cli.main import OK
+from acpagent.cli.spoken import say
 from acpagent.config import locate, settings
 
-_EPILOG = """\
-bash:  echo 'eval "$(acpagent completion bash)"' >> ~/.bashrc
-zsh:   echo 'eval "$(acpagent completion zsh)"' >> ~/.zshrc     (behind compinit)
-fish:  acpagent completion fish > ~/.config/fish/completions/acpagent.fish
-
-exit codes: 0 done, 2 wrong usage
-"""
 _SESSIONS = 50
 
 
@@ -31,12 +25,12 @@ def run(words: Sequence[str]) -> int:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent completion",
-        description="Print a script that completes the words of acpagent in a shell.",
-        epilog=_EPILOG,
+        description=say("completion_about"),
+        epilog=say("epilog_completion"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("shell", choices=tuple(shells.SCRIPTS), help="the shell that reads the script")
+    parser.add_argument("shell", choices=tuple(shells.SCRIPTS), help=say("completion_shell"))
     parser.add_argument("--words", choices=tuple(_WORDS), help=argparse.SUPPRESS)  # what the script asks for
     return parser
 

@@ -15,6 +15,7 @@ from acpagent.cli import agent
 from acpagent.cli.agent import complain
 from acpagent.cli.main import FAILED, OK
 from acpagent.cli.show import TurnView
+from acpagent.cli.spoken import say
 from acpagent.cli.terminal import Terminal
 from acpagent.cli.watch import Watch
 from acpagent.client.permission import Option, PermissionRequest
@@ -42,12 +43,6 @@ class TotalTest(unittest.TestCase):
 
     def test_discount(self):
         self.assertEqual(total([100, 50], discount=10), 135)
-"""
-_EPILOG = """\
-The model is a script; the agent, its tools, the files and the commands are real. Needs no key and no network, and
-leaves nothing behind.
-
-exit codes: 0 the failing test was repaired, 1 it was not, 130 interrupted
 """
 _THINK_SECONDS = 1.2
 
@@ -96,7 +91,7 @@ class StandIn:
         terminal.pause(_THINK_SECONDS)
         always = request.option("allow_always") if request.tool_call.get("kind") == "execute" else None
         option = always or request.option("allow_once")
-        self._view.answered(option, terminal, " (the demo answers for you)")
+        self._view.answered(option, terminal, say("demo_answers"))
         return option
 
 
@@ -109,15 +104,13 @@ def run(words: Sequence[str]) -> int:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent demo",
-        description="Watch a shipped script find and repair a failing test.",
-        epilog=_EPILOG,
+        description=say("demo_about"),
+        epilog=say("epilog_demo"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--keep", action="store_true", help="leave the scratch project where it is")
-    parser.add_argument(
-        "--slow", metavar="N", type=float, default=1.0, help="stretch the pauses; 0 for none (default: 1)"
-    )
+    parser.add_argument("--keep", action="store_true", help=say("demo_keep"))
+    parser.add_argument("--slow", metavar="N", type=float, default=1.0, help=say("demo_slow"))
     return parser
 
 
@@ -127,7 +120,7 @@ def _run(options: argparse.Namespace) -> int:
         return _play(scratch, max(0.0, options.slow))
     finally:
         if options.keep:
-            sys.stdout.write(f"The project is in {scratch.project}\n")
+            sys.stdout.write(say("demo_project", path=scratch.project))
         else:
             scratch.remove()
 
@@ -136,8 +129,8 @@ def _play(scratch: Scratch, pace: float) -> int:
     terminal = Terminal(sys.stdout, pace)
     view = TurnView(terminal, scratch.project)
     watch = Watch(view, StandIn(view).decide, cancels=False)
-    view.remark("acpagent demo: the model is a script, all the rest is real.")
-    view.remark(f"A small project was made in {scratch.project}")
+    view.remark(say("demo_head"))
+    view.remark(say("demo_made", path=scratch.project))
     view.prompt(PROMPT)
     terminal.pause(_THINK_SECONDS)
     with agent.running(permission=watch.permission, env=scratch.env) as client:
@@ -146,7 +139,7 @@ def _play(scratch: Scratch, pace: float) -> int:
         finally:
             view.end()
     if stop != "end_turn" or not _repaired(view):
-        return complain(f"the demo did not go as it should (the turn ended with {stop})", FAILED)
+        return complain(say("demo_wrong", stop=stop), FAILED)
     _say_what_is_next(view)
     return OK
 
@@ -160,7 +153,6 @@ def _repaired(view: TurnView) -> bool:
 
 def _say_what_is_next(view: TurnView) -> None:
     view.remark(
-        "That was a real turn. To have one with a model of yours, run `acpagent setup`; then `acpagent editors` prints"
-        " what to paste into the settings of your editor.",
+        say("demo_next"),
         "bold",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
+from acpagent.cli.spoken import say
 from acpagent.core.bounds import clean
 
 Line = tuple[str, str]  # what kind of line: "@", "-", "+" or " "; and its text
@@ -23,13 +24,13 @@ def unified(old: str | None, new: str) -> list[Line]:
     kept = max(0, end - CONTEXT)
     lines = list(_hunks(before[first : len(before) - kept], after[first : len(after) - kept], first))
     if not lines and old != new:
-        return [("@", "only line ends differ" if before else "an empty file")]
+        return [("@", say("diff_line_ends") if before else say("diff_empty"))]
     return lines
 
 
 def _hunks(before: list[str], after: list[str], offset: int) -> Iterator[Line]:
     if max(len(before), len(after)) > _COMPARED:
-        yield "@", f"{len(before)} lines become {len(after)}"
+        yield "@", say("diff_become", before=len(before), after=len(after))
         return
     for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT):
         first, last = group[0], group[-1]

@@ -14,6 +14,7 @@ from acpagent.cli.checks import extensions, house, machine, models, process, sto
 from acpagent.cli.checks.finding import Case, Check, Finding, Level, fail
 from acpagent.cli.main import FAILED, OK
 from acpagent.cli.secrets import Redactor
+from acpagent.cli.spoken import say
 from acpagent.cli.terminal import Terminal, columns, short_path
 from acpagent.config import locate
 
@@ -32,15 +33,6 @@ CHECKS: tuple[Check, ...] = (
 )
 _STYLES: dict[Level, str] = {"ok": "green", "warn": "yellow", "fail": "red"}
 _SUBJECT = 17  # columns
-_EPILOG = """\
-Each line says ok, warn or fail; what to do stands below. Providers are asked for their models, and where that does not
-show whether the key is right, for an answer of one token. No setting is changed.
-
-The file of --bundle holds these lines, versions, config.yaml without what may be secret, and the protocol of the
-session that was opened here. No key is in it; have a look before you send it.
-
-exit codes: 0 nothing failed, 1 something did, 2 wrong usage
-"""
 
 
 def run(words: Sequence[str]) -> int:
@@ -52,13 +44,13 @@ def run(words: Sequence[str]) -> int:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent doctor",
-        description="See what works and what does not.",
-        epilog=_EPILOG,
+        description=say("doctor_about"),
+        epilog=say("epilog_doctor"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--offline", action="store_true", help="ask no provider")
-    parser.add_argument("--bundle", metavar="FILE", help="write a file for a bug report: .zip or .tar.gz")
+    parser.add_argument("--offline", action="store_true", help=say("doctor_offline"))
+    parser.add_argument("--bundle", metavar="FILE", help=say("doctor_bundle"))
     return parser
 
 
@@ -78,17 +70,17 @@ def _run(options: argparse.Namespace) -> int:
         _sum_up(findings, terminal)
         if options.bundle is not None:
             bundle.write(options.bundle, case, findings, redactor)
-            terminal.line(f"Wrote {short_path(os.path.abspath(options.bundle))}. Have a look before you send it.")
+            terminal.line(say("doctor_wrote", path=short_path(os.path.abspath(options.bundle))))
     return FAILED if any(finding.level == "fail" for finding in findings) else OK
 
 
 def _check_bundle(path: str) -> None:
     if not path.endswith(bundle.ENDINGS):
-        raise UsageError(f"the file for --bundle must end in {' or '.join(bundle.ENDINGS)}")
+        raise UsageError(say("doctor_ending", endings=", ".join(bundle.ENDINGS)))
     if os.path.lexists(path):
-        raise UsageError(f"{path} is there already; give --bundle another name")
+        raise UsageError(say("doctor_there", path=path))
     if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-        raise UsageError(f"{os.path.dirname(path)}: no such folder")
+        raise UsageError(say("doctor_no_folder", path=os.path.dirname(path)))
 
 
 def _found(check: Check, case: Case) -> Iterator[Finding]:
@@ -96,7 +88,7 @@ def _found(check: Check, case: Case) -> Iterator[Finding]:
     try:
         yield from check(case)
     except Exception as error:
-        yield fail("doctor", f"a check broke ({_name(check)}: {type(error).__name__})", "report this")
+        yield fail("doctor", say("doctor_broke", name=_name(check), kind=type(error).__name__), say("doctor_report"))
 
 
 def _name(check: Check) -> str:
@@ -106,7 +98,7 @@ def _name(check: Check) -> str:
 def _say_what_is_looked_at(check: Check, terminal: Terminal) -> None:
     """Some checks take seconds; the next line is written over this one."""
     if terminal.live:
-        terminal.rewrite(0, terminal.paint(f"      looking at: {_name(check)}", "dim"))
+        terminal.rewrite(0, terminal.paint(say("doctor_looking", name=_name(check)), "dim"))
 
 
 def _show(finding: Finding, terminal: Terminal, redactor: Redactor) -> None:
@@ -125,8 +117,8 @@ def _sum_up(findings: Sequence[Finding], terminal: Terminal) -> None:
         terminal.rewrite(0, "")
     terminal.gap(1)
     if failed:
-        terminal.line(f"{failed} failed, {warned} to look at.", "red")
+        terminal.line(say("doctor_failed", failed=failed, warned=warned), "red")
     elif warned:
-        terminal.line(f"All works; {warned} to look at.", "yellow")
+        terminal.line(say("doctor_warned", warned=warned), "yellow")
     else:
-        terminal.line("All is well.", "green")
+        terminal.line(say("doctor_well"), "green")

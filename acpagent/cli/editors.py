@@ -14,16 +14,9 @@ from typing import Any
 from acpagent.cli import command
 from acpagent.cli.agent import complain
 from acpagent.cli.main import OK, USAGE
+from acpagent.cli.spoken import say
 from acpagent.cli.terminal import Terminal
 from acpagent.config import document, locate
-
-_EPILOG = """\
-The settings name the command of this installation by its whole path, and its home folder where that is not the usual
-one, so that they work wherever the editor is started from.
-
-exit codes: 0 done, 2 wrong usage
-"""
-
 
 _MARK = re.compile(r"\{\{env\}\}|\{(?:command|args|env|line)\}")
 
@@ -111,7 +104,7 @@ def run(words: Sequence[str]) -> int:
         _list(editors, terminal)
         return OK
     if options.name not in editors:
-        return complain(f"there are no settings for {options.name!r}; there are for {', '.join(editors)}", USAGE)
+        return complain(say("editors_none", name=options.name, names=", ".join(editors)), USAGE)
     _show(editors[options.name], terminal, options.only)
     return OK
 
@@ -119,13 +112,13 @@ def run(words: Sequence[str]) -> int:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent editors",
-        description="Print what to paste into an editor's settings.",
-        epilog=_EPILOG,
+        description=say("editors_about"),
+        epilog=say("epilog_editors"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the editor; left out, they are listed")
-    parser.add_argument("--only", action="store_true", help="nothing but the settings")
+    parser.add_argument("name", metavar="NAME", nargs="?", help=say("editors_name"))
+    parser.add_argument("--only", action="store_true", help=say("editors_only"))
     return parser
 
 
@@ -134,7 +127,7 @@ def _list(editors: Mapping[str, Editor], terminal: Terminal) -> None:
     for name, editor in editors.items():
         terminal.line(f"{name:<{width}}  {editor.title}")
     terminal.line()
-    terminal.line("acpagent editors NAME prints what to paste. Any other editor: have it start", "dim")
+    terminal.line(say("editors_how"), "dim")
     terminal.line(shlex.join([*command.lasting(), "acp"]))
 
 
@@ -144,8 +137,7 @@ def _show(editor: Editor, terminal: Terminal, only: bool) -> None:
         terminal.write(settings)
         return
     terminal.line(editor.title, "bold")
-    added = ", beside what is there under the same keys" if editor.language == "json" else ""
-    terminal.say(f"Put this into {editor.where}{added}:", "dim")
+    terminal.say(say("editors_put_beside" if editor.language == "json" else "editors_put", where=editor.where), "dim")
     terminal.gap(1)
     terminal.write(settings)
     terminal.gap(1)

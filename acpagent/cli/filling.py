@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acpagent.cli.asker import Asker, GaveUp
+from acpagent.cli.spoken import say
 from acpagent.cli.terminal import Terminal
 from acpagent.client.questions import FormField, QuestionRequest
 from acpagent.core.bounds import one_line
 
 _LETTERS = 300
-_DECLINE, _LEAVE_OUT = "Decline to answer", "Leave this out"
 
 
 def fill(request: QuestionRequest, terminal: Terminal) -> dict[str, Any] | None:
@@ -48,12 +48,12 @@ def _ask(asker: Asker, field: FormField) -> Any:
     if field.kind == "multi":
         return [field.options[place].id for place in asker.several(_rows(field))]
     if field.kind == "boolean":
-        return asker.yes("  Yes or no", default=False)
+        return asker.yes(say("ask_yes_no"), default=False)
     return _words(asker, field)
 
 
 def _choice(asker: Asker, field: FormField) -> str | None:
-    way_out = _DECLINE if field.required else _LEAVE_OUT
+    way_out = say("ask_decline" if field.required else "ask_leave_out")
     place = asker.choose([*_rows(field), (way_out, "")])
     if place < len(field.options):
         return field.options[place].id
@@ -65,7 +65,8 @@ def _choice(asker: Asker, field: FormField) -> str | None:
 def _words(asker: Asker, field: FormField) -> str | float | None:
     """A line of text, or a number; nothing leaves the field out, or declines where it must be filled in."""
     while True:
-        words = asker.perhaps(f"  {one_line(field.description, _LETTERS) or 'Your answer'} (Enter: none)")
+        question = one_line(field.description, _LETTERS) or say("ask_answer")
+        words = asker.perhaps(say("ask_enter_none", question=f"  {question}"))
         if not words:
             if field.required:
                 raise GaveUp
@@ -75,7 +76,7 @@ def _words(asker: Asker, field: FormField) -> str | float | None:
         try:
             return int(words) if field.kind == "integer" else float(words)
         except ValueError:
-            asker.terminal.line("  Write a number.", "yellow")
+            asker.terminal.line(say("ask_write_number"), "yellow")
 
 
 def _rows(field: FormField) -> Sequence[tuple[str, str]]:

@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass, field
 from importlib import import_module
 
-from acpagent.cli import acp, editors
+from acpagent.cli import editors
 from acpagent.cli.choice import known_providers
 from acpagent.cli.main import COMMANDS
+from acpagent.cli.spoken import say
 from acpagent.config import work_modes
 
 # What a value is by its name in the usage, where no choices are listed: words that only this machine knows.
@@ -45,12 +46,14 @@ class Command:
     commands: list[Command] = field(default_factory=list)
 
 
-GENERAL = (Option("--help", "what there is"), Option("--version", "print the version"))
+def general() -> tuple[Option, ...]:
+    """What every command and the whole take."""
+    return Option("--help", say("usage_what")), Option("--version", say("usage_version"))
 
 
 def commands() -> list[Command]:
     """All commands, each with its options."""
-    return [_command(name, module, about) for name, (module, about) in COMMANDS.items()]
+    return [_command(name, module, say(f"usage_{name}")) for name, module in COMMANDS.items()]
 
 
 def _command(name: str, module: str, about: str) -> Command:
@@ -63,7 +66,7 @@ def _command(name: str, module: str, about: str) -> Command:
 def _acp(about: str) -> Command:
     """The one without a parser of that kind; what it says of itself is read instead."""
     found = Command(("acp",), about)
-    for flag, name, text in _HELP.findall(acp.HELP):
+    for flag, name, text in _HELP.findall(say("acp_help")):
         value = Value(work_modes.NAMES) if name == "PROFILE" else Value(kind="models") if name else None
         found.options.append(Option(flag, text, value))
     return found

@@ -11,19 +11,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# command -> (module, what it does). `acp` must start fast, so nothing here imports more than it needs.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "setup": ("acpagent.cli.setup", "choose a provider and a model, and store the key"),
-    "editors": ("acpagent.cli.editors", "print what to paste into an editor's settings"),
-    "acp": ("acpagent.cli.acp", "serve an editor over stdin and stdout"),
-    "run": ("acpagent.cli.run", "run one prompt in this folder and print what happens"),
-    "sessions": ("acpagent.cli.sessions", "list, show, export or delete stored sessions"),
-    "proof": ("acpagent.cli.proof", "list, show, verify or explain receipts of what was done"),
-    "trust": ("acpagent.cli.trust", "show, approve or revoke what a project brings that can run"),
-    "plugin": ("acpagent.cli.plugin", "install, list, check or remove plugins"),
-    "demo": ("acpagent.cli.demo", "watch a shipped script at work; needs no key and no network"),
-    "doctor": ("acpagent.cli.doctor", "see what works and what does not; pack a bug report"),
-    "completion": ("acpagent.cli.completion", "print a script that completes these words in a shell"),
+# command -> module; what it does is `usage_NAME` of the catalogue. `acp` must start fast, so nothing here imports more
+# than it needs.
+COMMANDS: dict[str, str] = {
+    "setup": "acpagent.cli.setup",
+    "editors": "acpagent.cli.editors",
+    "acp": "acpagent.cli.acp",
+    "run": "acpagent.cli.run",
+    "sessions": "acpagent.cli.sessions",
+    "proof": "acpagent.cli.proof",
+    "trust": "acpagent.cli.trust",
+    "plugin": "acpagent.cli.plugin",
+    "demo": "acpagent.cli.demo",
+    "doctor": "acpagent.cli.doctor",
+    "completion": "acpagent.cli.completion",
 }
 
 # Exit codes, the same for every command.
@@ -42,9 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"acpagent {__version__}\n")
         return OK
     if words[0] not in COMMANDS:
-        sys.stderr.write(f"acpagent: there is no command {words[0]!r}\n{usage()}")
+        from acpagent.cli.spoken import say
+
+        sys.stderr.write(f"acpagent: {say('usage_no_command', name=words[0])}\n{usage()}")
         return USAGE
-    module = __import__(COMMANDS[words[0]][0], fromlist=["run"])
+    module = __import__(COMMANDS[words[0]], fromlist=["run"])
     code: int = module.run(words[1:])
     return code
 
@@ -58,17 +61,19 @@ def _open_missing_streams() -> None:
 
 def usage() -> str:
     """The overview that `--help` prints."""
-    lines = [f"  {name:<11} {does}" for name, (_, does) in COMMANDS.items()]
+    from acpagent.cli.spoken import say
+
+    lines = [f"  {name:<11} {say(f'usage_{name}')}" for name in COMMANDS]
     return "\n".join(
         [
-            "usage: acpagent COMMAND [OPTIONS]",
+            say("usage_line"),
             "",
-            "A coding agent for editors, over stdio, with the Agent Client Protocol.",
+            say("usage_about"),
             "",
             *lines,
             "",
-            "  --version       print the version",
-            "  COMMAND --help  the options of a command",
+            f"  --version       {say('usage_version')}",
+            f"  COMMAND --help  {say('usage_help')}",
             "",
         ]
     )

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from acpagent.cli.diff import unified
 from acpagent.cli.past import Past, spoken
 from acpagent.cli.show import Call
+from acpagent.cli.spoken import say
 from acpagent.client.updates import MessageChunk, PlanUpdate, ToolUpdate, Update
 from acpagent.core.bounds import clean, one_line
 
 _HEADINGS = {"user": "You", "assistant": "acpagent", "thought": "acpagent"}
 _BOXES = {"completed": "[x]", "in_progress": "[ ]", "pending": "[ ]"}
-_ENDS = {"failed": " (failed)", "completed": ""}
 
 
 class Page:
@@ -24,13 +24,20 @@ class Page:
         self._parts: list[str] = []
         self._speaker = ""
 
+    @staticmethod
+    def _end(status: str | None) -> str:
+        return f" ({say('page_failed')})" if status == "failed" else ""
+
     def text(self) -> str:
         """The whole page."""
         row = self._past.row
-        facts = [f"folder `{row.cwd}`", f"begun {row.created_at}", f"last used {row.updated_at}"]
+        facts = [say("page_folder", cwd=row.cwd), say("page_times", begun=row.created_at, used=row.updated_at)]
         model = row.settings.get("model")
-        facts += [f"model `{model}`"] if model else []
-        self._parts = [f"# {one_line(row.title or 'A session', 200)}", f"Session `{row.id}`, {', '.join(facts)}."]
+        facts += [say("page_model", model=model)] if model else []
+        self._parts = [
+            f"# {one_line(row.title or say('page_title'), 200)}",
+            say("page_session", id=row.id, facts=", ".join(facts)),
+        ]
         for message in _messages(self._past.updates):
             if isinstance(message[0], MessageChunk):
                 self._message([chunk for chunk in message if isinstance(chunk, MessageChunk)])
@@ -55,7 +62,7 @@ class Page:
         if call.kind == "think" and call.status != "failed":
             return  # what it brings is the plan, which is shown by itself
         self._heading("acpagent")
-        self._parts.append(f"**{_escaped(call.title)}**{_ENDS.get(call.status, '')}")
+        self._parts.append(f"**{_escaped(call.title)}**{self._end(call.status)}")
         for diff in call.diffs:
             old, new = diff.get("oldText"), diff.get("newText")
             lines = unified(old if isinstance(old, str) else None, new if isinstance(new, str) else "")

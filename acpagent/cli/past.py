@@ -13,6 +13,7 @@ from typing import Any
 from acpagent.acp.v1.render import Renderer
 from acpagent.cli.agent import UsageError
 from acpagent.cli.show import TurnView
+from acpagent.cli.spoken import say, speaks
 from acpagent.client.updates import MessageChunk, Update, text_of, view
 from acpagent.config import locate
 from acpagent.runtime.session import replay
@@ -40,7 +41,7 @@ class Past:
 def read(home: str, wanted: str) -> Past:
     """The session whose id is `wanted`, or the only one whose id begins so. Raises `UsageError`, `StoreFault`."""
     path = locate.store_file(home)
-    unknown = UsageError(f"there is no session {wanted}; `acpagent sessions list` shows what there is")
+    unknown = UsageError(say("sessions_no_session", id=wanted))
     if not os.path.exists(path):
         raise unknown
     store = Store(path)
@@ -51,7 +52,7 @@ def read(home: str, wanted: str) -> Past:
     happened = entries.read(store, row.id)
     if not inspection.is_open(store, home, row.id):
         happened += replay.mend(happened)
-    renderer = Renderer()
+    renderer = Renderer(language=speaks)
     updates = (update for event in replay.events(happened) for update in renderer.render(event))
     return Past(row, tuple(view(update) for update in updates))
 
@@ -62,7 +63,7 @@ def _beginning_so(store: Store, wanted: str, known: Mapping[str, str]) -> Sessio
     rows = {row.id: row for row in every(store)}
     found = [id for id in {**rows, **known} if id.startswith(wanted) and known.get(id, id) in rows]
     if len(found) > 1:
-        raise UsageError(f"several sessions begin with {wanted}: {', '.join(found[:5])}")
+        raise UsageError(say("sessions_several", id=wanted, names=", ".join(found[:5])))
     return rows[known.get(found[0], found[0])] if found else None
 
 

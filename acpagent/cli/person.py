@@ -8,6 +8,7 @@ from typing import Any
 
 from acpagent.cli import filling
 from acpagent.cli.show import View
+from acpagent.cli.spoken import say
 from acpagent.cli.terminal import Terminal
 from acpagent.client.permission import Option, PermissionRequest, chosen
 from acpagent.client.questions import QuestionRequest
@@ -66,10 +67,7 @@ class Nobody:
     def advise(self) -> None:
         """How to allow what was refused."""
         if self._refused:
-            sys.stderr.write(
-                "acpagent: some calls were refused because stdin is no terminal; to allow them, set tool_approval"
-                f" to auto (edits) or yolo (everything) in {locate.config_file(locate.home())}\n"
-            )
+            sys.stderr.write(f"acpagent: {say('run_refused', path=locate.config_file(locate.home()))}\n")
 
 
 def _picked(answer: str, options: list[Option]) -> Option | None:

@@ -11,21 +11,17 @@ from collections.abc import Callable, Sequence
 from acpagent.cli import agent, plugin_words
 from acpagent.cli.agent import UsageError
 from acpagent.cli.main import FAILED, OK
+from acpagent.cli.spoken import say, spoken
 from acpagent.cli.terminal import Terminal, columns, fitted, short_path
 from acpagent.config import locate
 from acpagent.core.bounds import asked_line
+from acpagent.core.phrases import told
 from acpagent.extensions import installing, plugins
 from acpagent.extensions.installing import Staged
 from acpagent.extensions.manifest import Manifest, ManifestError
 from acpagent.extensions.plugins import Installed, PluginError, UnknownPlugin
 
-_EPILOG = """\
-A package is a directory with an acpagent-plugin.json; docs/plugins.md tells of it. Nothing of it runs while it is
-installed. What is installed counts from the next session or reload on.
-
-exit codes: 0 done (of `doctor`: all well), 1 failed, 2 wrong usage
-"""
-_HEADER = ("NAME", "VERSION", "IN USE", "FROM")
+_HEADER = ("plugin_name", "plugin_version", "plugin_used", "plugin_source")
 _SHOWN = 300
 
 
@@ -39,8 +35,8 @@ def run(words: Sequence[str]) -> int:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent plugin",
-        description="Install packages that extend acpagent, and say what they can do.",
-        epilog=_EPILOG,
+        description=say("plugin_about"),
+        epilog=say("epilog_plugin"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -51,25 +47,23 @@ def make_parser() -> argparse.ArgumentParser:
         one.set_defaults(command=command)
         return one
 
-    install = add("install", "install a package, after showing what it will be able to do", _install)
-    install.add_argument(
-        "source", metavar="DIR", help="a directory, or the https:// or file:// address of a repository"
-    )
-    install.add_argument("--yes", action="store_true", help="install it without asking")
-    install.add_argument("--dry-run", action="store_true", help="show what it will be able to do, and stop there")
-    install.add_argument("--link", action="store_true", help="use the directory where it is, instead of a copy")
-    install.add_argument("--replace", action="store_true", help="take the place of the one that is installed")
-    listing = add("list", "the installed plugins", _list)
-    listing.add_argument("--json", action="store_true", help="as JSON")
-    named = [add("show", "what a plugin can do", _show)]
-    doctor = add("doctor", "whether plugins work: all in use, or one", _doctor)
-    doctor.add_argument("name", metavar="PLUGIN", nargs="?", help="its name (default: all that are in use)")
-    named.append(add("enable", "use a plugin again", lambda options: _use(options, True)))
-    named.append(add("disable", "keep a plugin, but do not use it", lambda options: _use(options, False)))
-    removal = add("remove", "delete a plugin for good", _remove)
-    removal.add_argument("--yes", action="store_true", help="remove it without asking")
+    install = add("install", say("plugin_help_install"), _install)
+    install.add_argument("source", metavar="DIR", help=say("plugin_help_source"))
+    install.add_argument("--yes", action="store_true", help=say("plugin_help_yes"))
+    install.add_argument("--dry-run", action="store_true", help=say("plugin_help_dry"))
+    install.add_argument("--link", action="store_true", help=say("plugin_help_link"))
+    install.add_argument("--replace", action="store_true", help=say("plugin_help_replace"))
+    listing = add("list", say("plugin_help_list"), _list)
+    listing.add_argument("--json", action="store_true", help=say("help_json"))
+    named = [add("show", say("plugin_help_show"), _show)]
+    doctor = add("doctor", say("plugin_help_doctor"), _doctor)
+    doctor.add_argument("name", metavar="PLUGIN", nargs="?", help=say("plugin_help_which"))
+    named.append(add("enable", say("plugin_help_enable"), lambda options: _use(options, True)))
+    named.append(add("disable", say("plugin_help_disable"), lambda options: _use(options, False)))
+    removal = add("remove", say("plugin_help_remove"), _remove)
+    removal.add_argument("--yes", action="store_true", help=say("plugin_help_remove_yes"))
     for one in (*named, removal):
-        one.add_argument("name", metavar="PLUGIN", help="its name, as `acpagent plugin list` shows it")
+        one.add_argument("name", metavar="PLUGIN", help=say("plugin_help_name"))
     return parser
 
 
@@ -78,11 +72,13 @@ def _told(command: Callable[[], int]) -> int:
     try:
         return command()
     except UnknownPlugin as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(told(error)) from None
     except ManifestError as error:
-        return agent.complain("the package cannot be used:\n" + "\n".join(map(str, error.problems)), FAILED)
+        return agent.complain(
+            "\n".join([say("plugin_unusable"), *(spoken(problem.told) for problem in error.problems)]), FAILED
+        )
     except PluginError as error:
-        return agent.complain(str(error), FAILED)
+        return agent.complain(told(error), FAILED)
 
 
 def _install(options: argparse.Namespace) -> int:
@@ -90,14 +86,14 @@ def _install(options: argparse.Namespace) -> int:
     with installing.staged(home, options.source, options.link) as package:
         old = plugins.read_records(home).get(package.manifest.name)
         if old is not None and not options.replace:
-            raise PluginError(f"{old.name} {old.version} is installed already; add --replace")
+            raise PluginError(say("install_there", name=old.name, version=old.version))
         _describe(terminal, package.manifest)
         if old is not None:
-            terminal.line(f"It takes the place of version {old.version}, from {asked_line(old.source, _SHOWN)}.")
+            terminal.line(say("plugin_replaces", version=old.version, source=asked_line(old.source, _SHOWN)))
         if options.dry_run:
             return OK
-        if not (options.yes or _agreed(terminal, "Install it?")):
-            terminal.line("Nothing was installed.")
+        if not (options.yes or _agreed(terminal, say("plugin_install"))):
+            terminal.line(say("plugin_not_installed"))
             return FAILED
         record = installing.commit(home, package, options.replace)
     terminal.line(_installed(package, record.enabled))
@@ -105,9 +101,9 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _installed(package: Staged, enabled: bool) -> str:
-    where = "linked" if package.linked else "installed"
-    when = "from the next session or reload on" if enabled else "once you enable it"
-    return f"{package.manifest.name} {package.manifest.version} is {where}, and in use {when}."
+    where = say("plugin_linked_now" if package.linked else "plugin_installed_now")
+    when = say("plugin_from_next") if enabled else say("plugin_once_enabled")
+    return say("plugin_now", name=package.manifest.name, version=package.manifest.version, where=where, when=when)
 
 
 def _describe(terminal: Terminal, manifest: Manifest) -> None:
@@ -115,7 +111,7 @@ def _describe(terminal: Terminal, manifest: Manifest) -> None:
     terminal.line(asked_line(manifest.description, _SHOWN))
     terminal.gap(1)
     abilities = list(plugin_words.abilities(manifest))
-    terminal.line("It can" if abilities else "It adds nothing.")
+    terminal.line(say("plugin_can") if abilities else say("plugin_adds_nothing"))
     for ability in abilities:
         terminal.line(f"  {terminal.sign('·')} {ability}")
     terminal.gap(1)
@@ -123,11 +119,11 @@ def _describe(terminal: Terminal, manifest: Manifest) -> None:
 
 def _agreed(terminal: Terminal, question: str) -> bool:
     if not sys.stdin.isatty():
-        raise UsageError("stdin is no terminal, so nobody can be asked; add --yes if you have seen what it does")
-    terminal.write(f"{question} [y/N]: ", "yellow")
+        raise UsageError(say("plugin_no_terminal"))
+    terminal.write(say("ask_no_default", question=question), "yellow")
     answer = sys.stdin.readline()
     terminal.entered()
-    return answer.strip().lower() in ("y", "yes")
+    return answer.strip().lower() in say("ask_yes_words").split()
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -136,9 +132,9 @@ def _list(options: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps([_as_json(one) for one in found], indent=2) + "\n")
         return OK
     if not found:
-        terminal.line("No plugins are installed.")
+        terminal.line(say("plugin_none"))
         return OK
-    rows = [_HEADER, *map(_row, found)]
+    rows = [tuple(say(code) for code in _HEADER), *map(_row, found)]
     widths = [max(columns(row[place]) for row in rows) for place in range(len(_HEADER) - 1)]
     for number, row in enumerate(rows):
         cells = [cell + " " * (width - columns(cell)) for cell, width in zip(row, widths, strict=False)]
@@ -149,13 +145,13 @@ def _list(options: argparse.Namespace) -> int:
 
 def _row(one: Installed) -> tuple[str, ...]:
     record = one.record
-    use = "broken" if one.record.enabled and one.manifest is None else "yes" if record.enabled else "no"
-    return record.name, asked_line(record.version, 40), use, _source(one)
+    use = "plugin_broken" if record.enabled and one.manifest is None else "form_yes" if record.enabled else "form_no"
+    return record.name, asked_line(record.version, 40), say(use), _source(one)
 
 
 def _source(one: Installed) -> str:
     path = short_path(one.record.source) if os.path.isabs(one.record.source) else asked_line(one.record.source, _SHOWN)
-    return f"{path} (linked)" if one.record.linked else path
+    return say("plugin_linked", path=path) if one.record.linked else path
 
 
 def _as_json(one: Installed) -> dict[str, object]:
@@ -177,9 +173,9 @@ def _show(options: argparse.Namespace) -> int:
     if one.manifest is None:
         raise ManifestError(*one.problems)
     _describe(terminal, one.manifest)
-    terminal.line(f"from    {_source(one)}")
-    terminal.line(f"in      {short_path(one.root)}")
-    terminal.line(f"in use  {'yes' if one.record.enabled else 'no'}")
+    terminal.line(say("plugin_shown_from", source=_source(one)))
+    terminal.line(say("plugin_shown_in", path=short_path(one.root)))
+    terminal.line(say("plugin_shown_used", used=say("form_yes" if one.record.enabled else "form_no")))
     return OK
 
 
@@ -191,20 +187,18 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _use(options: argparse.Namespace, use: bool) -> int:
     changed = plugins.set_enabled(locate.home(), options.name, use)
-    state = (
-        "in use from the next session or reload on" if use else "not used any more, from the next session or reload on"
-    )
-    Terminal(sys.stdout).line(f"{options.name} is {state if changed else 'in use' if use else 'not in use'}.")
+    code = ("plugin_is_used" if use else "plugin_is_unused") + ("_from_now" if changed else "")
+    Terminal(sys.stdout).line(say(code, name=options.name))
     return OK
 
 
 def _remove(options: argparse.Namespace) -> int:
     home, terminal = locate.home(), Terminal(sys.stdout)
     one = plugins.find(home, options.name)
-    what = "the link to" if one.record.linked else "its directory"
-    if not (options.yes or _agreed(terminal, f"Remove {options.name} and {what} {short_path(one.root)}?")):
-        terminal.line("Nothing was removed.")
+    code = "plugin_remove_link" if one.record.linked else "plugin_remove_folder"
+    if not (options.yes or _agreed(terminal, say(code, name=options.name, path=short_path(one.root)))):
+        terminal.line(say("plugin_not_removed"))
         return FAILED
     plugins.remove(home, options.name)
-    terminal.line(f"{options.name} is removed.")
+    terminal.line(say("plugin_removed", name=options.name))
     return OK

@@ -11,6 +11,7 @@ from typing import Any
 
 from acpagent.cli.checks.finding import Finding, Level, fail, ok, warn
 from acpagent.cli.main import FAILED, OK
+from acpagent.cli.spoken import say, spoken
 from acpagent.cli.terminal import Terminal
 from acpagent.config import settings
 from acpagent.core.bounds import asked_line
@@ -39,7 +40,7 @@ def look(home: str, name: str | None) -> int:
             failed = failed or finding.level == "fail"
             _show(finding, terminal)
     if not found:
-        terminal.line("No plugin is in use.")
+        terminal.line(say("plugin_doctor_none"))
     return FAILED if failed else OK
 
 
@@ -47,11 +48,13 @@ def _findings(one: Installed, keys: frozenset[str]) -> Iterator[Finding]:
     name = one.record.name
     if one.manifest is None:
         for problem in one.problems:
-            yield fail(name, f"{problem.place}: {problem.what}", problem.remedy)
+            yield fail(name, f"{problem.place}: {spoken(problem.what)}", problem.remedy)
         return
-    yield ok(name, f"version {one.manifest.version}, {os.path.join(one.root, manifest.MANIFEST)} is right")
+    yield ok(
+        name, say("plugin_doctor_right", version=one.manifest.version, path=os.path.join(one.root, manifest.MANIFEST))
+    )
     if not one.record.enabled:
-        yield warn(name, "is not in use", f"to use it: acpagent plugin enable {name}")
+        yield warn(name, say("plugin_doctor_unused"), say("plugin_doctor_enable", name=name))
     if one.manifest.runtime is not None:
         yield from _program(name, one.root, one.manifest, keys)
 
@@ -62,8 +65,8 @@ def _program(name: str, root: str, found: Manifest, keys: frozenset[str]) -> Ite
     assert runtime is not None
     command = manifest.program(root, runtime)
     if shutil.which(command) is None:
-        advice = f"install {command}" if "/" not in command else "add it to the package, and make it executable"
-        yield fail(name, f"the program {command} is not there, or cannot be run", advice)
+        advice = say("plugin_doctor_install", command=command) if "/" not in command else say("plugin_doctor_add")
+        yield fail(name, say("plugin_doctor_program", command=command), advice)
         return
     said: list[str] = []
     began = time.monotonic()
@@ -75,11 +78,11 @@ def _program(name: str, root: str, found: Manifest, keys: frozenset[str]) -> Ite
     gone = sidecar.close(time.monotonic() + _END_SECONDS)
     if state != "ready":
         told = "".join(f"\n      {asked_line(line, 200)}" for line in said[-_LINES:])
-        yield fail(name, f"its program does not work: {sidecar.cause}{told}", "tell who wrote it, or disable it")
+        yield fail(name, say("plugin_doctor_fails", cause=spoken(sidecar.cause)) + told, say("plugin_doctor_tell"))
     elif not gone:
-        yield fail(name, "its program does not end", "tell who wrote it, or disable it")
+        yield fail(name, say("plugin_doctor_no_end"), say("plugin_doctor_tell"))
     else:
-        yield ok(name, f"its program answers, {took * 1000:.0f} ms after its start")
+        yield ok(name, say("plugin_doctor_answers", ms=f"{took * 1000:.0f}"))
 
 
 class _Nobody:

@@ -12,24 +12,18 @@ from dataclasses import dataclass
 from acpagent.cli import agent, proof_words
 from acpagent.cli.agent import UsageError
 from acpagent.cli.main import FAILED, OK
+from acpagent.cli.spoken import say, spoken
 from acpagent.cli.terminal import Terminal
 from acpagent.config import locate
-from acpagent.core import evidence
 from acpagent.core.bounds import printable
 from acpagent.core.history import EvidenceSet
+from acpagent.core.phrases import told
 from acpagent.runtime.evidence import receipts, verify
 from acpagent.runtime.evidence.receipts import Damaged, Receipt
 from acpagent.runtime.evidence.verify import Finding
 from acpagent.store import entries
 from acpagent.store.database import Store
 
-_EPILOG = """\
-Each turn that changed or checked something leaves a receipt below the home directory, in proofs/SESSION/TURN.json. Its
-seal is over every byte of it, and each receipt names the seal of the one before it. ID is a turn or a session, or how
-one begins. `verify` of a session looks at all of its receipts; a turn or a file is looked at with those before it.
-
-exit codes: 0 done (of `verify`: every seal and link holds), 1 failed (of `verify`: one does not), 2 wrong usage
-"""
 _ENOUGH = 4  # letters of an id that stand for it, if no other begins so
 
 
@@ -57,23 +51,23 @@ def run(words: Sequence[str]) -> int:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent proof",
-        description="List, show, verify or explain the receipts of what was done.",
-        epilog=_EPILOG,
+        description=say("proof_about"),
+        epilog=say("epilog_proof"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    listing = commands.add_parser("list", help="the receipts there are, oldest first", allow_abbrev=False)
-    listing.add_argument("--session", metavar="ID", help="only those of this session")
-    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing = commands.add_parser("list", help=say("proof_help_list"), allow_abbrev=False)
+    listing.add_argument("--session", metavar="ID", help=say("proof_help_session"))
+    listing.add_argument("--json", action="store_true", help=say("help_json"))
     listing.set_defaults(command=_list)
     for name, about, command in (
-        ("show", "a receipt as data", _show),
-        ("explain", "what was changed, checked and permitted, and why the status is what it is", _explain),
-        ("verify", "whether seals and links hold", _verify),
+        ("show", say("proof_help_show"), _show),
+        ("explain", say("proof_help_explain"), _explain),
+        ("verify", say("proof_help_verify"), _verify),
     ):
         one = commands.add_parser(name, help=about, allow_abbrev=False)
-        one.add_argument("id", metavar="ID", help="a turn or session, how one begins, or a file")
+        one.add_argument("id", metavar="ID", help=say("proof_help_id"))
         one.set_defaults(command=command)
     return parser
 
@@ -81,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
 def _list(options: argparse.Namespace) -> int:
     found = [kept for kept in _all() if options.session is None or _named(kept.session, options.session)]
     if options.session is not None and not found:
-        raise UsageError(f"there is no receipt of a session {printable(options.session)}")
+        raise UsageError(say("proof_no_session", id=printable(options.session)))
     found.sort(key=lambda kept: kept.receipt.bundle.created_at if kept.receipt else "")
     if options.json:
         sys.stdout.write(json.dumps([_row(kept) for kept in found], indent=2) + "\n")
@@ -90,7 +84,7 @@ def _list(options: argparse.Namespace) -> int:
     for kept in found:
         terminal.line(printable(proof_words.line(kept.turn, kept.session, kept.receipt)))
     if not found:
-        sys.stdout.write("There are no receipts.\n")
+        sys.stdout.write(say("proof_none"))
     return OK
 
 
@@ -132,13 +126,13 @@ def _verify(options: argparse.Namespace) -> int:
         terminal.line(f"{terminal.sign('✗')} {printable(_problem(finding))}", "red")
     for receipt in found if not wrong else []:
         bundle = receipt.bundle
-        status = evidence.to_data(bundle)["status"].replace("_", " ")
-        terminal.line(f"{terminal.sign('✓')} {bundle.turn_id}: the seal holds; {status}", "green")
+        status = proof_words.status(bundle)
+        terminal.line(f"{terminal.sign('✓')} {say('proof_holds', id=bundle.turn_id, status=status)}", "green")
     return FAILED if wrong else OK
 
 
 def _problem(finding: Finding) -> str:
-    return f"{finding.file}: {proof_words.PROBLEMS[finding.code].format(detail=finding.detail)}"
+    return f"{finding.file}: {say(finding.code, detail=spoken(finding.detail))}"
 
 
 def _receipts(wanted: str) -> list[Receipt]:
@@ -148,7 +142,7 @@ def _receipts(wanted: str) -> list[Receipt]:
     try:
         found = [receipts.read(place) for place in places]
     except Damaged as error:
-        raise OSError(f"a receipt does not hold: {error}; see `acpagent proof verify`") from None
+        raise OSError(say("proof_fails", cause=spoken(told(error)))) from None
     return sorted(found, key=lambda one: one.sequence)
 
 
@@ -167,11 +161,11 @@ def _find(wanted: str, or_remembered: bool = False) -> _Kept | str:
     turns = [kept for kept in every if _named(kept.turn, wanted)]
     folders = sorted({os.path.dirname(kept.path) for kept in every if _named(kept.session, wanted)})
     if len(turns) + len(folders) > 1:
-        raise UsageError(f"{printable(wanted)} stands for more than one receipt; give more of the id")
+        raise UsageError(say("proof_ambiguous", id=printable(wanted)))
     if not turns and not folders and or_remembered and _remembered(wanted):
         return receipts.folder(locate.home(), wanted)
     if not turns and not folders:
-        raise UsageError(f"there is no receipt {printable(wanted)}; `acpagent proof list` shows what there is")
+        raise UsageError(say("proof_not_found", id=printable(wanted)))
     return turns[0] if turns else folders[0]
 
 

@@ -13,6 +13,7 @@ from acpagent.cli.lines import JsonView
 from acpagent.cli.main import FAILED, OK
 from acpagent.cli.person import Nobody, Person
 from acpagent.cli.show import TurnView
+from acpagent.cli.spoken import say
 from acpagent.cli.terminal import Terminal
 from acpagent.cli.watch import Watch
 from acpagent.client.faults import AgentFault
@@ -24,20 +25,6 @@ _EXITS = {
     "refusal": STOPPED,
     "cancelled": CANCELLED,
 }
-_EPILOG = """\
-Questions of the agent are asked on the terminal; without one they are answered no, or declined.
-The first Ctrl-C cancels the turn, a second one ends the command.
-
-With --json each line on stdout is one object: updates as the protocol has them, with their `sessionUpdate`; and last
-the outcome, with `stopReason` and `sessionId`, or with `error`. All else goes to stderr.
-
-exit codes:
-  0    the turn came to its end
-  1    the agent or the model failed
-  2    wrong usage or configuration, or no usable key
-  3    stopped: by the model's output limit, by limits.turn_requests, or because the model refused
-  130  cancelled
-"""
 
 
 def run(words: Sequence[str]) -> int:
@@ -49,24 +36,24 @@ def run(words: Sequence[str]) -> int:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent run",
-        description="Run one prompt and print what happens.",
-        epilog=_EPILOG,
+        description=say("run_about"),
+        epilog=say("epilog_run", kind="sessionUpdate", stop="stopReason", session="sessionId"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("prompt", metavar="PROMPT", help="what is to be done; - reads it from stdin")
-    parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder to work in (default: this one)")
-    parser.add_argument("--model", metavar="MODEL", help="provider/model, or either if it is unique")
-    parser.add_argument("--json", action="store_true", help="print lines of JSON for a program")
+    parser.add_argument("prompt", metavar="PROMPT", help=say("run_prompt"))
+    parser.add_argument("--cwd", metavar="DIR", default=".", help=say("run_cwd"))
+    parser.add_argument("--model", metavar="MODEL", help=say("run_model"))
+    parser.add_argument("--json", action="store_true", help=say("run_json"))
     return parser
 
 
 def _run(options: argparse.Namespace) -> int:
     text = _prompt(options.prompt)
     if not text.strip():
-        raise UsageError("the prompt is empty")
+        raise UsageError(say("run_empty"))
     if not os.path.isdir(options.cwd):
-        raise UsageError(f"{options.cwd}: no such folder")
+        raise UsageError(say("run_no_folder", path=options.cwd))
     cwd = os.path.abspath(options.cwd)
     flags = ["--model", options.model] if options.model else []
     return _as_json(text, cwd, flags) if options.json else _for_a_person(text, cwd, flags)

@@ -14,6 +14,7 @@ from acpagent.cli.agent import UsageError, complain
 from acpagent.cli.main import FAILED, OK
 from acpagent.cli.markdown import Page
 from acpagent.cli.show import TurnView
+from acpagent.cli.spoken import say, spoken
 from acpagent.cli.terminal import Terminal, columns, fitted, short_path
 from acpagent.client.faults import AgentFault
 from acpagent.client.session import SessionInfo
@@ -21,7 +22,6 @@ from acpagent.config import locate
 from acpagent.core.bounds import one_line
 
 _HEADER = ("ID", "UPDATED", "FOLDER", "TITLE")
-_EPILOG = "exit codes: 0 done, 1 failed, 2 wrong usage or configuration"
 _TITLE = 80
 
 
@@ -33,26 +33,26 @@ def run(words: Sequence[str]) -> int:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acpagent sessions",
-        description="List, show, export or delete stored sessions.",
-        epilog=_EPILOG,
+        description=say("sessions_about_all"),
+        epilog=say("epilog_sessions"),
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    listing = commands.add_parser("list", help="the stored sessions, newest first", allow_abbrev=False)
-    listing.add_argument("--cwd", metavar="DIR", help="only sessions of this folder")
-    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing = commands.add_parser("list", help=say("sessions_help_list"), allow_abbrev=False)
+    listing.add_argument("--cwd", metavar="DIR", help=say("sessions_help_cwd"))
+    listing.add_argument("--json", action="store_true", help=say("help_json"))
     listing.set_defaults(command=_list)
-    showing = commands.add_parser("show", help="what happened in a session", allow_abbrev=False)
-    showing.add_argument("--json", action="store_true", help="as JSON, with every update as an editor would get it")
+    showing = commands.add_parser("show", help=say("sessions_help_show"), allow_abbrev=False)
+    showing.add_argument("--json", action="store_true", help=say("sessions_help_json"))
     showing.set_defaults(command=_show_one)
-    exporting = commands.add_parser("export", help="a session as a page or as data", allow_abbrev=False)
-    exporting.add_argument("--format", choices=("md", "json"), default="md", help="Markdown (the default) or JSON")
-    exporting.add_argument("--output", metavar="FILE", help="where to write it (default: stdout)")
+    exporting = commands.add_parser("export", help=say("sessions_help_export"), allow_abbrev=False)
+    exporting.add_argument("--format", choices=("md", "json"), default="md", help=say("sessions_help_format"))
+    exporting.add_argument("--output", metavar="FILE", help=say("sessions_help_output"))
     exporting.set_defaults(command=_export)
     for parser_of_one in (showing, exporting):
-        parser_of_one.add_argument("id", metavar="ID", help="its id, or how that begins")
-    deleting = commands.add_parser("delete", help="delete a session for good", allow_abbrev=False)
-    deleting.add_argument("id", metavar="ID", help="its id, as `acpagent sessions list` shows it")
+        parser_of_one.add_argument("id", metavar="ID", help=say("sessions_help_id"))
+    deleting = commands.add_parser("delete", help=say("sessions_help_delete"), allow_abbrev=False)
+    deleting.add_argument("id", metavar="ID", help=say("sessions_help_delete_id"))
     deleting.set_defaults(command=_delete)
     return parser
 
@@ -66,7 +66,7 @@ def _list(options: argparse.Namespace) -> int:
     elif found:
         _show(found)
     else:
-        sys.stdout.write(f"No sessions are stored{' for this folder' if options.cwd else ''}.\n")
+        sys.stdout.write(f"{say('sessions_none_here' if options.cwd else 'sessions_none_stored')}\n")
     return OK
 
 
@@ -88,7 +88,7 @@ def _export(options: argparse.Namespace) -> int:
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
         return OK
     if os.path.lexists(options.output):
-        raise UsageError(f"{options.output} is there already; give --output another name")
+        raise UsageError(say("sessions_output_there", path=options.output))
     with open(options.output, "x", encoding="utf-8", errors="replace") as file:
         file.write(text)
     return OK
@@ -125,10 +125,10 @@ def _delete(options: argparse.Namespace) -> int:
     """The protocol calls it no error to delete what is not there; somebody who mistyped an id wants to know."""
     with agent.running() as client:
         if options.id not in (one.id for one in client.sessions()):
-            return complain(f"there is no session {options.id}; `acpagent sessions list` shows what there is", FAILED)
+            return complain(say("sessions_no_session", id=options.id), FAILED)
         try:
             client.delete(options.id)
         except AgentFault as fault:
-            return complain(f"the session was not deleted: {fault.message}", FAILED)
-    sys.stdout.write(f"Deleted {options.id}.\n")
+            return complain(say("sessions_not_deleted", cause=spoken(fault.message)), FAILED)
+    sys.stdout.write(say("sessions_done", id=options.id))
     return OK

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
-from acpagent.cli.grammar import GENERAL, Command, Value
+from acpagent.cli.grammar import Command, Value, general
 
 _BASH = """\
 # Completion of acpagent for bash. Written by `acpagent completion bash`.
@@ -112,8 +112,8 @@ def _asked(kind: str) -> str:
 
 def _bash_places(commands: Sequence[Command]) -> Iterator[str]:
     """What stands behind a command: words first, options after them."""
-    general = [command.path[-1] for command in commands] + [option.flag for option in GENERAL]
-    yield f'        "") words="{" ".join(general)}" ;;'
+    words = [command.path[-1] for command in commands] + [option.flag for option in general()]
+    yield f'        "") words="{" ".join(words)}" ;;'
     for command in _every(commands):
         words = [one.path[-1] for one in command.commands] + list(command.value.words)
         words += [_asked(command.value.kind)] if _asked(command.value.kind) else []
@@ -145,9 +145,9 @@ def _zsh_value(value: Value) -> str:
 
 
 def _zsh_places(commands: Sequence[Command]) -> Iterator[str]:
-    general = [(command.path[-1], command.about) for command in commands]
-    general += [(option.flag, option.about) for option in GENERAL]
-    yield f'        "") found=({_described(general)}) ;;'
+    rows = [(command.path[-1], command.about) for command in commands]
+    rows += [(option.flag, option.about) for option in general()]
+    yield f'        "") found=({_described(rows)}) ;;'
     for command in _every(commands):
         rows = [(one.path[-1], one.about) for one in command.commands] + [(word, "") for word in command.value.words]
         rows += [(option.flag, option.about) for option in command.options]
@@ -165,7 +165,7 @@ def fish(commands: Sequence[Command]) -> str:
     lines = ["# Completion of acpagent for fish. Written by `acpagent completion fish`.", "complete -c acpagent -f"]
     for command in commands:
         lines.append(_fish_line("__fish_use_subcommand", f"-a {command.path[-1]}", command.about))
-    for option in GENERAL:
+    for option in general():
         lines.append(_fish_line("__fish_use_subcommand", f"-l {option.flag[2:]}", option.about))
     for command in _every(commands):
         lines += _fish_command(command)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from acpagent.cli.diff import unified
 from acpagent.cli.openlines import OpenLines
+from acpagent.cli.spoken import say
 from acpagent.cli.terminal import Terminal, columns, fitted
 from acpagent.client.permission import Option, PermissionRequest
 from acpagent.client.questions import QuestionRequest
@@ -29,13 +30,8 @@ _BOXES = {"pending": ("[ ]", None), "in_progress": ("[>]", "bold"), "completed":
 _LINE_SECONDS = 0.2
 _BLOCK_SECONDS = 0.5
 
-# Why a turn ended, where that is not simply its end.
-_STOPS = {
-    "cancelled": "Cancelled.",
-    "max_tokens": "The answer was cut off: a limit on tokens was reached.",
-    "max_turn_requests": "Stopped: this prompt used all the model calls that limits.turn_requests allows.",
-    "refusal": "The model refused to answer.",
-}
+# How a turn can end, where that is not simply its end; `stop_NAME` says it.
+_STOPS = frozenset({"cancelled", "max_tokens", "max_turn_requests", "refusal"})
 
 
 class Call:
@@ -45,7 +41,7 @@ class Call:
 
     def __init__(self, id: str) -> None:
         self.id = id
-        self.title = "tool call"
+        self.title = say("show_tool_call")
         self.kind = "other"
         self.status = "pending"
         self.content: list[dict[str, Any]] = []
@@ -136,7 +132,7 @@ class TurnView:
     def refused(self, request: PermissionRequest) -> None:
         """A question that nobody was asked."""
         self._begin("tool")
-        self.terminal.line(f"? {one_line(request.title, 200)}: refused, because there is nobody to ask", "yellow")
+        self.terminal.line(say("show_refused", title=one_line(request.title, 200)), "yellow")
 
     def form(self, request: QuestionRequest, terminal: Terminal) -> None:
         """What the agent wants to know."""
@@ -146,7 +142,7 @@ class TurnView:
         """A form that nobody was shown."""
         self._begin("tool")
         about = one_line(request.message, 200)
-        self.terminal.line(f"? {about}: declined, because there is nobody to ask", "yellow")
+        self.terminal.line(say("show_declined", title=about), "yellow")
 
     def _ask(self, call_id: str, question: str, terminal: Terminal) -> None:
         """A question, in the place of the line of the call that asks."""
@@ -170,7 +166,7 @@ class TurnView:
         self._close_line()
         self.terminal.gap(0)
         if stop != "end_turn":
-            self.remark(_STOPS.get(stop, f"Stopped: {stop}."), "yellow")
+            self.remark(say(f"stop_{stop}") if stop in _STOPS else say("show_stopped", stop=stop), "yellow")
 
     # -- messages
 
@@ -245,14 +241,14 @@ class TurnView:
                 shown = text if kind == "@" else f"{kind}{text}"
                 self.terminal.line(self._cut(f"    {shown}"), _DIFF_STYLES[kind])
             if len(lines) > DIFF_LINES:
-                self.terminal.line(f"    ({len(lines) - DIFF_LINES} more lines)", "dim")
+                self.terminal.line(f"    ({say('show_more', count=len(lines) - DIFF_LINES)})", "dim")
         self.terminal.pause(_BLOCK_SECONDS)
 
     def _output(self, call: Call) -> None:
         lines = call.lines
         bar = self.terminal.sign("│")
         if len(lines) > OUTPUT_LINES:
-            self.terminal.line(f"  {bar} ({len(lines) - OUTPUT_LINES + 1} lines before)", "dim")
+            self.terminal.line(f"  {bar} ({say('show_before', count=len(lines) - OUTPUT_LINES + 1)})", "dim")
             lines = lines[1 - OUTPUT_LINES :]
         for line in lines:
             if line or len(lines) > 1:

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from acpagent.cli.choice import Choice, is_local
+from acpagent.cli.spoken import say, spoken
 from acpagent.cli.terminal import Terminal, short_path
 from acpagent.config.credentials import Secret
 from acpagent.config.problems import ConfigError
 from acpagent.config.settings import ModelSettings
 from acpagent.core.model import ProviderFault
 from acpagent.providers import base, probe
+from acpagent.providers.failures import cause
 from acpagent.providers.probe import Listing
 
 T = TypeVar("T")
@@ -33,9 +35,11 @@ class Trial:
         choice.listing = Listing(choice.base_url)
         if self._skip:
             return
-        listing = self._step(f"Asking {choice.host}", choice, key, lambda: probe.list_models(choice.settings(), key))
+        listing = self._step(
+            say("setup_asking", host=choice.host), choice, key, lambda: probe.list_models(choice.settings(), key)
+        )
         if listing.base_url != choice.base_url:
-            self._terminal.line(f"  Its API is at {listing.base_url}")
+            self._terminal.line(say("setup_api_at", address=listing.base_url))
             choice.base_url = listing.base_url
         choice.listing = listing
 
@@ -43,7 +47,12 @@ class Trial:
         """Look at a model file, and whether what runs it is there."""
         if not self._skip:
             model = ModelSettings(choice.name, choice.model or "")
-            self._step(f"Reading {short_path(choice.model_file or '')}", choice, None, lambda: _read(choice, model))
+            self._step(
+                say("setup_reading", path=short_path(choice.model_file or "")),
+                choice,
+                None,
+                lambda: _read(choice, model),
+            )
 
     def speak(self, choice: Choice, key: Secret | None) -> None:
         """Call the model, where the list has not shown already that all is well."""
@@ -52,7 +61,9 @@ class Trial:
             return
         model = ModelSettings(choice.name, choice.model or "")
         try:
-            self._step(f"Trying {choice.model}", choice, key, lambda: probe.speak(choice.settings(), model, key))
+            self._step(
+                say("setup_trying", model=choice.model), choice, key, lambda: probe.speak(choice.settings(), model, key)
+            )
         except ProviderFault as fault:
             if fault.kind not in _PASSABLE:
                 raise
@@ -74,7 +85,7 @@ class Trial:
             terminal.line()
             raise
         count = len(result.offers) if isinstance(result, Listing) else 0
-        about = f"{count} models, " if count else ""
+        about = say("trial_models", count=count) if count else ""
         terminal.line(f"{terminal.sign('✓')} {about}{time.monotonic() - began:.1f} s", "green")
         return result
 
@@ -84,16 +95,17 @@ def _read(choice: Choice, model: ModelSettings) -> None:
         base.build(choice.settings(), model).close()
     except ConfigError as error:
         problem = error.problems[0]
-        raise ProviderFault("broken", f"it {problem.what}; {problem.remedy}") from None
+        said = say("trial_problem", what=spoken(problem.what), remedy=spoken(problem.remedy))
+        raise ProviderFault("broken", said) from None
 
 
 def told(fault: ProviderFault, choice: Choice, key: Secret | None) -> ProviderFault:
     """A failure in words that fit here: what to do about a key is what `setup` is about to ask."""
     if fault.kind == "auth":
-        text = f"{choice.host} does not accept the key" if key else f"{choice.host} wants a key"
+        text = say("setup_key_refused", host=choice.host) if key else say("setup_key_wanted", host=choice.host)
     else:
-        text = fault.message.removeprefix(f"{choice.name}/{choice.model}: ").removeprefix(f"{choice.name}: ")
+        text = spoken(cause(fault.message))
     if fault.kind == "unavailable":
-        online = "is this machine online, and is a proxy needed (HTTPS_PROXY)?"
-        text = f"{text}; {'is the server running there?' if is_local(choice.host) else online}"
+        online = say("setup_online")
+        text = say("trial_advice", text=text, advice=say("setup_running") if is_local(choice.host) else online)
     return ProviderFault(fault.kind, text)

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from acpagent.cli.show import View
+from acpagent.cli.spoken import say
 from acpagent.client.faults import AgentFault
 from acpagent.client.permission import Option, PermissionRequest
 from acpagent.client.questions import QuestionRequest
@@ -165,7 +166,7 @@ class Watch:
         try:
             turn.wait(_CANCEL_SECONDS)
         except TimeoutError:
-            self._inbox.put(_Remark("Cancelling. Ctrl-C again ends it at once."))
+            self._inbox.put(_Remark(say("show_cancelling")))
         except AgentFault:
             pass  # that is how the turn ended, which `run` raises
 

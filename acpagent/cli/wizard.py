@@ -10,6 +10,7 @@ from typing import Any
 from acpagent.cli.agent import UsageError
 from acpagent.cli.asker import Asker, GaveUp
 from acpagent.cli.choice import Choice, choose_file, choose_provider, is_local, known_providers, move, valid_address
+from acpagent.cli.spoken import say
 from acpagent.cli.trial import Trial
 from acpagent.config import saving
 from acpagent.config.credentials import Secret
@@ -18,20 +19,11 @@ from acpagent.core.model import ProviderFault
 
 _SHOWN = 20  # models listed at once
 _APIS = (
-    ("openai-chat", "chat completions, as nearly all do"),
-    ("anthropic-messages", "messages as Anthropic does"),
+    ("openai-chat", "setup_api_chat"),
+    ("anthropic-messages", "setup_api_messages"),
 )
 _FILE_NAME = "pocket"  # of the provider
 _AGAIN, _KEY, _ADDRESS, _MODEL, _FILE, _UNTRIED, _STOP = "again", "key", "address", "model", "file", "untried", "stop"
-_WAYS = {
-    _AGAIN: "try again",
-    _KEY: "type the key",
-    _ADDRESS: "change the address",
-    _MODEL: "choose another model",
-    _FILE: "choose another file",
-    _UNTRIED: "write it down all the same",
-    _STOP: "give up, and change nothing",
-}
 
 
 class Wizard:
@@ -67,17 +59,17 @@ class Wizard:
 
     def _provider(self) -> None:
         self._terminal.gap(1)
-        self._terminal.line("Where does the model come from?", "bold")
+        self._terminal.line(say("setup_where"), "bold")
         self._terminal.line()
         presets = known_providers()
         rows = [(name, self._about(name, preset)) for name, preset in presets.items()]
         rows += [(name, self._about(name, {})) for name in self._known.providers if self._is_own(name, presets)]
         others = {
-            "other": ("any other server with an API like OpenAI's or Anthropic's", self._other),
-            "file": ("a model in a GGUF file on this machine, which acpagent runs itself", self._file),
+            "other": (say("setup_other"), self._other),
+            "file": (say("setup_gguf"), self._file),
         }
         rows += [(name, about) for name, (about, _) in others.items()]
-        place = self._asker.choose(rows, "Number or name")
+        place = self._asker.choose(rows, say("setup_number"))
         if place >= len(rows) - len(others):
             others[rows[place][0]][1]()
         else:
@@ -98,15 +90,17 @@ class Wizard:
         address: str = (there.base_url if there else None) or preset.get("base_url", "")
         host = address.partition("://")[2].partition("/")[0]
         title = f"{preset['title']}, " if preset.get("title", name) != name else ""
-        keyless = "" if preset.get("api_key_env") or (there and there.api_key_env) else ", no key"
-        return f"{title}{host}{keyless if is_local(host) else ''}{', configured' if there else ''}"
+        about = f"{title}{host}"
+        if is_local(host) and not (preset.get("api_key_env") or (there and there.api_key_env)):
+            about = say("setup_title_key", about=about)
+        return say("setup_title_there", about=about) if there else about
 
     def _other(self) -> None:
         """A server of the person's own, or one that nobody here has heard of."""
-        address = self._ask_address("Address of its API, such as http://127.0.0.1:8080/v1")
-        api = _APIS[self._asker.choose(_APIS, "What does it speak? Number", 0)][0]
+        address = self._ask_address(say("setup_address"))
+        api = _APIS[self._asker.choose([(name, say(code)) for name, code in _APIS], say("setup_speaks"), 0)][0]
         while True:
-            name = self._asker.line("A name for it", _name_of(address))
+            name = self._asker.line(say("setup_name"), _name_of(address))
             try:
                 choose_provider(self._choice, name, self._known, address, api)
                 return
@@ -116,7 +110,7 @@ class Wizard:
     def _file(self) -> None:
         """A model without any server."""
         while True:
-            path = self._asker.line("The model's GGUF file", self._choice.model_file or "")
+            path = self._asker.line(say("setup_file"), self._choice.model_file or "")
             try:
                 choose_file(self._choice, self._choice.name or _FILE_NAME, path, self._known)
                 return
@@ -141,23 +135,23 @@ class Wizard:
         choice = self._choice
         there = choice.find_key(self._known.home)
         in_variable = there is not None and os.environ.get(choice.variable or "", "").strip() == there.reveal()
-        hint = "what you type is not shown"
+        hint = say("setup_hidden")
         if there is not None:
-            hint = f"Enter takes the one in ${choice.variable}" if in_variable else "Enter keeps the stored one"
+            hint = say("setup_takes", name=choice.variable) if in_variable else say("setup_keeps")
         elif not choice.needs_key:
-            hint += "; Enter for none"
+            hint += say("setup_enter_none")
         choice.key = self._ask_key(hint, there is None and choice.needs_key) or (there if in_variable else None)
 
     def _ask_key(self, hint: str, must: bool = True) -> Secret | None:
         while True:
-            typed = self._asker.hidden(f"Key for {self._choice.name} ({hint})")
+            typed = self._asker.hidden(say("setup_key", name=self._choice.name, hint=hint))
             key = saving.as_key(typed)
             if typed and key is None:
-                self._terminal.line("  That is no key: it must be printable ASCII without spaces.", "yellow")
+                self._terminal.line(say("setup_no_key"), "yellow")
             elif key is not None or not must:
                 return key
             else:
-                self._terminal.line("  Nothing came. Ctrl-D gives up.", "yellow")
+                self._terminal.line(say("setup_nothing_came"), "yellow")
 
     # -- trying it out
 
@@ -187,11 +181,11 @@ class Wizard:
 
     def _way_out(self, ways: tuple[str, ...]) -> bool:
         """What to do about a failure; True if nothing."""
-        way = ways[self._asker.choose([(_WAYS[way], "") for way in ways])]
+        way = ways[self._asker.choose([(say(f"setup_way_{way}"), "") for way in ways])]
         if way == _STOP:
             raise GaveUp
         if way == _KEY:
-            self._choice.key = self._ask_key("what you type is not shown")
+            self._choice.key = self._ask_key(say("setup_hidden"))
         elif way == _ADDRESS:
             self._address()
         elif way == _FILE:
@@ -208,12 +202,12 @@ class Wizard:
         """A number or a name; a part of names narrows the list."""
         names = self._choice.ranked()
         if not names:
-            self._choice.model = self._asker.line("Model, by the name that the server knows it under")
+            self._choice.model = self._asker.line(say("setup_model_name"))
             return
         shown, listed = names, [offer.name for offer in self._choice.listing.offers]
         while self._choice.model is None:
             self._show(shown, len(names))
-            answer = self._asker.line("Model: number, name, or part of a name", "1")
+            answer = self._asker.line(say("setup_model_pick"), "1")
             place = int(answer) - 1 if answer.isascii() and answer.isdigit() and len(answer) < 6 else -1
             narrower = [name for name in names if answer.lower() in name.lower()]
             if 0 <= place < len(shown):
@@ -222,7 +216,7 @@ class Wizard:
                 self._choice.model = answer
             elif narrower:
                 shown = narrower
-            elif not listed or self._asker.yes(f"The server lists no {answer}. Take it all the same?", False):
+            elif not listed or self._asker.yes(say("setup_unlisted", name=answer), False):
                 self._choice.model = answer
 
     def _show(self, names: list[str], of: int) -> None:
@@ -230,15 +224,15 @@ class Wizard:
         for number, name in enumerate(names[:_SHOWN], 1):
             self._terminal.line(f"  {number:>3}  {name}")
         if len(names) > _SHOWN:
-            self._terminal.line(f"       and {len(names) - _SHOWN} more", "dim")
+            self._terminal.line(say("setup_more", count=len(names) - _SHOWN), "dim")
         elif len(names) < of:
-            self._terminal.line(f"       {len(names)} of {of}", "dim")
+            self._terminal.line(say("setup_of", count=len(names), of=of), "dim")
 
     def _default(self) -> None:
         now = self._known.default_model
         name = f"{self._choice.name}/{self._choice.model}"
         if now and now != name:
-            self._choice.is_default = self._asker.yes(f"Start sessions with {name} from now on, instead of {now}?")
+            self._choice.is_default = self._asker.yes(say("setup_instead", name=name, now=now))
 
 
 def _name_of(address: str) -> str:

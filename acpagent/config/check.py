@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from acpagent.config import presets, selection, work_modes
 from acpagent.config.problems import ConfigError
 from acpagent.core import rules
+from acpagent.core.catalogue import Phrase
 from acpagent.wire.schema import check_document, load
 
 if TYPE_CHECKING:
@@ -62,21 +63,30 @@ def _below(schema: dict[str, Any], key: str | int) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
+def _advice(schema: dict[str, Any], otherwise: str) -> str:
+    """A schema names a phrase."""
+    return Phrase(schema["x-remedy"]) if "x-remedy" in schema else otherwise
+
+
 def _remedy(schema: dict[str, Any], path: Path) -> str:
     """What the schema advises at a place, or at the nearest place around it that says something."""
     remedy, around = "", schema
     for key in path:
-        remedy = around.get("x-remedy", remedy)
+        remedy = _advice(around, remedy)
         known = around.get("properties", {})
         if around.get("additionalProperties") is False and key not in known:
             close = difflib.get_close_matches(str(key), known, 1)
-            return f"did you mean {close[0]}?" if close else f"remove it; known here are {', '.join(known)}"
+            return (
+                Phrase("remedy_did_you_mean", name=close[0])
+                if close
+                else Phrase("remedy_known_here", names=", ".join(known))
+            )
         if not re.search(around.get("propertyNames", {}).get("pattern", ""), str(key)):
             return remedy
         around = _below(around, key)
     if "properties" in around:
-        remedy = f"write its keys below it: {', '.join(around['properties'])}"
-    return around.get("x-remedy", remedy)
+        remedy = Phrase("remedy_keys_below", names=", ".join(around["properties"]))
+    return _advice(around, remedy)
 
 
 def _contradictions(page: Document, written: dict[str, Any]) -> Iterator[ConfigProblem]:
@@ -102,7 +112,9 @@ def _rules(page: Document, kind: str, texts: list[str]) -> Iterator[ConfigProble
         try:
             rules.parse(text)
         except rules.RuleError as error:
-            yield page.problem(("permissions", kind, place), f"the rule {text!r} {error.what}", error.remedy)
+            yield page.problem(
+                ("permissions", kind, place), Phrase("what_rule", rule=text, what=error.what), error.remedy
+            )
 
 
 def file_model(path: str) -> str:
@@ -113,40 +125,40 @@ def file_model(path: str) -> str:
 def _scripted(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
     here: Path = ("providers", name)
     if "script" not in body:
-        yield page.problem(here, "has no script", "add `script:` with the name of a shipped script or a path")
+        yield page.problem(here, Phrase("what_no_script"), Phrase("remedy_script"))
     for key in (*_OF_HTTP, "retries", "model_file"):
         if key in body:
-            yield page.problem((*here, key), "means nothing to a scripted provider", "remove it")
+            yield page.problem((*here, key), Phrase("what_not_scripted"), Phrase("remedy_remove"))
 
 
 def _llama_cpp(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
     here: Path = ("providers", name)
     if "model_file" not in body:
-        yield page.problem(here, "has no model_file", "add `model_file:` with the path of a GGUF file")
+        yield page.problem(here, Phrase("what_no_model_file"), Phrase("remedy_model_file"))
     for key in (*_OF_HTTP, "script"):
         if key in body:
-            yield page.problem((*here, key), "means nothing to a model in a file", "remove it")
+            yield page.problem((*here, key), Phrase("what_not_in_file"), Phrase("remedy_remove"))
     if len(body.get("models", {})) > 1:
-        yield page.problem((*here, "models"), "has several models", "keep one: the file holds one")
+        yield page.problem((*here, "models"), Phrase("what_several_models"), Phrase("remedy_one_model"))
 
 
 def _http(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
     here: Path = ("providers", name)
     for key, api in (("script", "scripted"), ("model_file", "llama-cpp")):
         if key in body:
-            yield page.problem((*here, key), f"is for `api: {api}` only", "remove it, or change `api`")
+            yield page.problem((*here, key), Phrase("what_other_api", api=api), Phrase("remedy_change_api"))
     if "base_url" not in body:
-        yield page.problem(here, "has no base_url", "add `base_url:` with the address of the server's API")
+        yield page.problem(here, Phrase("what_no_base_url"), Phrase("remedy_base_url"))
     elif not _is_address(body["base_url"]):
-        remedy = "write http:// or https://, the host and the path, without a name or password"
-        yield page.problem((*here, "base_url"), "is not the address of an API", remedy)
+        remedy = Phrase("remedy_api_address")
+        yield page.problem((*here, "base_url"), Phrase("what_no_api_address"), remedy)
     if not body.get("models"):
         place = (*here, "models") if "models" in body else here
-        yield page.problem(place, "has no models", "list at least one model under `models:`")
+        yield page.problem(place, Phrase("what_no_models"), Phrase("remedy_models"))
     for header, text in body.get("headers", {}).items():
         if not all(" " <= letter <= "~" for letter in header + text) or not header.strip():
             place = (*here, "headers", header)
-            yield page.problem(place, "is not a header that can be sent", "use printable ASCII on one line")
+            yield page.problem(place, Phrase("what_no_header"), Phrase("remedy_header"))
 
 
 _KINDS = {"scripted": _scripted, "llama-cpp": _llama_cpp}
@@ -166,14 +178,18 @@ def _is_address(text: str) -> bool:
 def _mcp_server(page: Document, name: str, body: dict[str, Any]) -> Iterator[ConfigProblem]:
     here: Path = ("mcp_servers", name)
     if ("command" in body) == ("url" in body):
-        yield page.problem(here, "must have either command or url", "keep the one that the server needs")
+        yield page.problem(here, Phrase("what_command_or_url"), Phrase("remedy_keep_needed"))
         return
     if "command" in body:
         main, kinds, strange = "command", ["stdio"], ["headers"]
     else:
         main, kinds, strange = "url", ["http", "sse"], ["args", "env"]
     if body.get("type", kinds[0]) not in kinds:
-        yield page.problem((*here, "type"), f"does not fit {main}", f"write {' or '.join(kinds)}")
+        yield page.problem(
+            (*here, "type"),
+            Phrase("what_does_not_fit", key=main),
+            Phrase("remedy_write_kinds", kinds=" or ".join(kinds)),
+        )
     for key in strange:
         if key in body:
-            yield page.problem((*here, key), f"means nothing with {main}", "remove it")
+            yield page.problem((*here, key), Phrase("what_nothing_with", key=main), Phrase("remedy_remove"))

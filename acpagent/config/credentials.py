@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from acpagent.config import document, locate
 from acpagent.config.problems import ConfigError, ConfigProblem
+from acpagent.core.catalogue import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,8 +56,8 @@ def find_key(home: str, provider: ProviderSettings, environ: Mapping[str, str] =
     variable = provider.api_key_env
     text = environ.get(variable, "").strip() if variable else ""
     if text:
-        remedy = "set it to the key alone: printable ASCII without spaces"
-        return _sendable(text, ConfigProblem(f"${variable}", None, "is not a key that can be sent", remedy))
+        remedy = Phrase("remedy_key_alone")
+        return _sendable(text, ConfigProblem(f"${variable}", None, Phrase("what_key_unsendable"), remedy))
     return read_file(locate.credentials_file(home)).get(provider.name)
 
 
@@ -75,13 +76,13 @@ def read_file(path: str) -> dict[str, Secret]:
     except OSError as error:
         raise ConfigError(document.unreadable(path, error)) from None
     if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        what = f"holds keys, but its mode {stat.S_IMODE(mode):04o} lets other users at it"
+        what = Phrase("what_open_mode", mode=f"{stat.S_IMODE(mode):04o}")
         raise ConfigError(ConfigProblem(path, None, what, f"run: chmod 600 '{path}'"))
     page = document.read(path)
     keys: dict[str, Secret] = {}
     for provider, text in page.mapping().items():
-        remedy = "write PROVIDER: 'key', the key printable ASCII without spaces"
-        wrong = page.problem((provider,), "is not a key that can be sent", remedy)
+        remedy = Phrase("remedy_credentials")
+        wrong = page.problem((provider,), Phrase("what_key_unsendable"), remedy)
         if not isinstance(text, str):
             raise ConfigError(wrong)
         keys[provider] = _sendable(text.strip(), wrong)

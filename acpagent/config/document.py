@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from acpagent.config.problems import ConfigError, ConfigProblem
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,15 +43,16 @@ class Document:
 
     def problem(self, path: Path, what: str, remedy: str) -> ConfigProblem:
         name = ".".join(str(part) for part in path)
-        return ConfigProblem(self.file, self.line(path), f"{name}: {what}" if name else what, remedy)
+        told = Phrase("problem_field", name=name, what=what) if name else what
+        return ConfigProblem(self.file, self.line(path), told, remedy)
 
     def mapping(self) -> dict[str, Any]:
         """The value of a file that must hold keys and values. Raises `ConfigError` for anything else."""
         if self.value is None:
             return {}
         if not isinstance(self.value, dict):
-            remedy = "write lines of the form `key: value`"
-            raise ConfigError(self.problem((), "must hold keys and values", remedy))
+            remedy = Phrase("remedy_lines")
+            raise ConfigError(self.problem((), Phrase("what_keys_and_values"), remedy))
         return self.value
 
 
@@ -71,7 +74,7 @@ def parse(file: str, data: bytes) -> Document:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(ConfigProblem(file, line, "is not UTF-8 text", "save the file as UTF-8")) from None
+        raise ConfigError(ConfigProblem(file, line, Phrase("what_not_utf8"), Phrase("remedy_utf8"))) from None
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -80,11 +83,11 @@ def parse(file: str, data: bytes) -> Document:
     except yaml.YAMLError as error:
         raise ConfigError(_syntax_problem(file, text, error)) from None
     except RecursionError:
-        raise ConfigError(ConfigProblem(file, None, "is nested too deeply", "nest less")) from None
+        raise ConfigError(ConfigProblem(file, None, Phrase("what_nested"), Phrase("remedy_nest_less"))) from None
 
 
 def unreadable(path: str, error: OSError) -> ConfigProblem:
-    return ConfigProblem(path, None, f"cannot be read ({error.strerror})", "make it a file that you can read")
+    return ConfigProblem(path, None, Phrase("what_unreadable", cause=told(error)), Phrase("remedy_readable_file"))
 
 
 class _Loader(yaml.SafeLoader):
@@ -105,7 +108,7 @@ class _Reader:
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node)
         if id(node) in self.open:
-            raise self.fault(node, "contains itself", "write the value out instead of an alias")
+            raise self.fault(node, Phrase("what_contains_itself"), Phrase("remedy_no_alias"))
         self.open.add(id(node))
         try:
             if isinstance(node, yaml.MappingNode):
@@ -118,8 +121,8 @@ class _Reader:
         seen: dict[str, int] = {}
         for key, _ in self.keys(node):
             if key.value in seen:
-                remedy = f"keep one of the two (the first is on line {seen[key.value]})"
-                raise self.fault(key, f"the key {key.value!r} is given twice", remedy)
+                remedy = Phrase("remedy_keep_first", line=seen[key.value])
+                raise self.fault(key, Phrase("what_key_twice", key=key.value), remedy)
             seen[key.value] = _line(key)
         self.loader.flatten_mapping(node)
         result: dict[str, Any] = {}
@@ -131,19 +134,19 @@ class _Reader:
     def keys(self, node: yaml.MappingNode) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
         for key, item in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise self.fault(key, "a key must be a single word or text", "write `key: value`")
+                raise self.fault(key, Phrase("what_key_word"), Phrase("remedy_key_value"))
             yield key, item
 
     def scalar(self, node: yaml.ScalarNode) -> Any:
         try:
             value = self.loader.construct_object(node)
         except ValueError:
-            raise self.fault(node, "only looks like a number or date", "put the text in quotes") from None
+            raise self.fault(node, Phrase("what_looks_like"), Phrase("remedy_quotes")) from None
         if isinstance(value, float) and not math.isfinite(value):
-            raise self.fault(node, "must be a finite number", "write a number such as 10")
+            raise self.fault(node, Phrase("what_finite"), Phrase("remedy_number"))
         if value is None or isinstance(value, str | int | float):
             return value
-        raise self.fault(node, "a date or binary value is not expected here", "put the text in quotes")
+        raise self.fault(node, Phrase("what_date"), Phrase("remedy_quotes"))
 
     def fault(self, node: yaml.Node, what: str, remedy: str) -> ConfigError:
         return ConfigError(ConfigProblem(self.file, _line(node), what, remedy))
@@ -156,14 +159,14 @@ def _line(node: yaml.Node) -> int:
 def _syntax_problem(file: str, text: str, error: yaml.YAMLError) -> ConfigProblem:
     if isinstance(error, yaml.reader.ReaderError):
         position = text.count("\n", 0, error.position) + 1
-        return ConfigProblem(file, position, "holds a control character", "remove the character")
+        return ConfigProblem(file, position, Phrase("what_control"), Phrase("remedy_character"))
     said, mark = getattr(error, "problem", None) or "", getattr(error, "problem_mark", None)
     if mark is not None and mark.index >= len(text.rstrip()):
         mark = getattr(error, "context_mark", None) or mark  # what is never closed is worth more than the end
     place = None if mark is None else mark.line + 1
     if "'\\t'" in said:
-        return ConfigProblem(file, place, "a tab is used for indentation", "indent with spaces")
+        return ConfigProblem(file, place, Phrase("what_tab"), Phrase("remedy_spaces"))
     if "single document" in (getattr(error, "context", None) or ""):
-        return ConfigProblem(file, place, "a second document begins", "keep one, and remove the `---`")
-    remedy = "check indentation, quotes and colons here"
-    return ConfigProblem(file, place, f"is not valid YAML ({_QUOTED.sub('', said)})", remedy)
+        return ConfigProblem(file, place, Phrase("what_second_document"), Phrase("remedy_one_document"))
+    remedy = Phrase("remedy_yaml")
+    return ConfigProblem(file, place, Phrase("what_no_yaml", said=_QUOTED.sub("", said)), remedy)

@@ -15,6 +15,7 @@ import yaml
 
 from acpagent.config import document
 from acpagent.config.problems import ConfigError
+from acpagent.core.catalogue import Phrase
 
 _WORD = re.compile(r"[A-Za-z][\w./-]*(:[\w.-]+)*", re.ASCII)
 _STEP = 2  # columns that one mapping inside another is indented by
@@ -39,7 +40,7 @@ def merge(text: str, changes: Mapping[str, Any]) -> str:
     except (yaml.YAMLError, ConfigError):
         done = False
     if not done:
-        raise Unchangeable("it uses aliases, or another notation that cannot be extended by a program")
+        raise Unchangeable(Phrase("edit_unextendable"))
     return text
 
 
@@ -52,7 +53,7 @@ def merged(old: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    return document.parse("the file", text.encode("utf-8", "surrogatepass")).value
+    return document.parse(Phrase("edit_file"), text.encode("utf-8", "surrogatepass")).value
 
 
 def _leaves(changes: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -80,19 +81,19 @@ def _put(text: str, path: tuple[str, ...], value: Any) -> str:
         return _with_line_end(text) + _block(path, value, 0, _newline(text))
     for depth, key in enumerate(path):
         if not isinstance(node, yaml.MappingNode):
-            raise Unchangeable(f"{'.'.join(path[:depth])} holds something else")
+            raise Unchangeable(Phrase("edit_other", place=".".join(path[:depth])))
         found = next(((name, item) for name, item in node.value if name.value == key), None)
         if found is None:
             return _insert(text, node, path[depth:], value)
         name, item = found
         if item.start_mark.index < name.end_mark.index:
-            raise Unchangeable(f"{key} is an alias of something written above")
+            raise Unchangeable(Phrase("edit_alias", place=key))
         rest = path[depth + 1 :]
         if rest and _is_empty(item):
             return _replace_empty(text, node, name, item, rest, value)
         node = item
     if not isinstance(node, yaml.ScalarNode):
-        raise Unchangeable(f"{'.'.join(path)} holds something else")
+        raise Unchangeable(Phrase("edit_other", place=".".join(path)))
     space = " " if node.start_mark.index and text[node.start_mark.index - 1] == ":" else ""
     said = json.dumps(value, ensure_ascii=False) if node.style == '"' else _plain(value)
     return text[: node.start_mark.index] + space + said + text[node.end_mark.index :]

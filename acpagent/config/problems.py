@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from acpagent.core.catalogue import Phrase
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 SHOWN = 8  # problems listed before the rest is only counted; more scrolls the first one away
 
 
@@ -41,8 +45,12 @@ class ConfigError(Exception):
         super().__init__(*problems)
         self.problems = problems
 
-    def __str__(self) -> str:
-        lines = [str(problem) for problem in self.problems[:SHOWN]]
+    def lines(self, spoken: Callable[[str], str] = str) -> list[str]:
+        """One for each problem, as `spoken` says them, and of many how many more there are."""
+        lines = [problem.told for problem in self.problems[:SHOWN]]
         if len(self.problems) > SHOWN:
-            lines.append(f"and {len(self.problems) - SHOWN} more")
-        return "\n".join(lines)
+            lines.append(Phrase("and_more", count=len(self.problems) - SHOWN))
+        return [spoken(line) for line in lines]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())

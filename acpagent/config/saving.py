@@ -15,6 +15,8 @@ from acpagent.config import check, credentials, document, edit, locate
 from acpagent.config.credentials import Secret
 from acpagent.config.problems import ConfigError, ConfigProblem
 from acpagent.core import files
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +114,9 @@ def _read(resolved: str, shown: str) -> files.TextFile | None:
     except OSError as error:
         raise ConfigError(document.unreadable(shown, error)) from None
     except files.NotText as problem:
-        raise ConfigError(ConfigProblem(shown, None, f"cannot be read: {problem}", "make it a text file")) from None
+        raise ConfigError(
+            ConfigProblem(shown, None, Phrase("what_unreadable_said", cause=told(problem)), Phrase("remedy_text_file"))
+        ) from None
 
 
 def _write(resolved: str, data: bytes, shown: str, mode: int) -> None:
@@ -123,5 +127,5 @@ def _write(resolved: str, data: bytes, shown: str, mode: int) -> None:
 
 
 def _unwritable(path: str, error: OSError) -> ConfigError:
-    remedy = "make it writable for you, or choose another folder with ACPAGENT_HOME"
-    return ConfigError(ConfigProblem(path, None, f"cannot be written ({error.strerror or error})", remedy))
+    remedy = Phrase("remedy_writable")
+    return ConfigError(ConfigProblem(path, None, Phrase("what_unwritable", cause=told(error)), remedy))

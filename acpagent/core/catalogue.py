@@ -55,17 +55,18 @@ def knows(code: str) -> bool:
 
 def sentences(language: str) -> dict[str, str]:
     """All sentences of a language."""
-    return {code: text for part in _PARTS for code, text in _part(language, part).items()}
+    return {code: text for name in _PARTS for code, text in part(language, name).items()}
 
 
 @cache
-def _part(language: str, part: str) -> Mapping[str, str]:
-    found: Mapping[str, str] = __import__(f"acpagent.core.catalogues.{language}{part}", fromlist=["x"]).SENTENCES
+def part(language: str, name: str) -> Mapping[str, str]:
+    """One file of a language, loaded when it is first needed."""
+    found: Mapping[str, str] = __import__(f"acpagent.core.catalogues.{language}{name}", fromlist=["x"]).SENTENCES
     return found
 
 
 def _found(code: str, language: str) -> str | None:
-    return next((_part(language, part)[code] for part in _PARTS if code in _part(language, part)), None)
+    return next((part(language, name)[code] for name in _PARTS if code in part(language, name)), None)
 
 
 def _sentence(code: str, language: str) -> str:

@@ -14,6 +14,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
+from acpagent.core.catalogue import Phrase
+
 MAX_BYTES = 32 * 1024 * 1024
 
 # BOM -> how the rest is encoded. The UTF-32 BOM begins with the UTF-16 one, so it comes first.
@@ -103,14 +105,14 @@ def read_bytes(path: str, limit: int = MAX_BYTES) -> bytes:
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if not stat.S_ISREG(status.st_mode):
-            raise NotText("it is not a regular file")
+            raise NotText(Phrase("file_irregular"))
         data = bytearray()
         while len(data) <= limit:
             piece = stream.read(min(1 << 20, limit + 1 - len(data)))
             if not piece:
                 return bytes(data)
             data += piece
-    raise NotText(f"it is larger than {limit // (1 << 20)} MiB")
+    raise NotText(Phrase("file_large", size=limit // (1 << 20)))
 
 
 def read_text(path: str, limit: int = MAX_BYTES) -> TextFile:
@@ -127,7 +129,7 @@ def decode(data: bytes) -> TextFile:
     except UnicodeDecodeError:
         raw, encoding, bom = _decode_legacy(data)
     if "\0" in raw:
-        raise NotText(f"it is binary ({len(data)} bytes)")
+        raise NotText(Phrase("file_binary", size=len(data)))
     pairs = raw.count("\r\n")
     newline = "\r\n" if pairs * 2 > raw.count("\n") else "\n"
     return TextFile(raw, encoding, bom, newline, digest(data))
@@ -186,7 +188,7 @@ def _lock_of(path: str) -> threading.Lock:
 
 def _decode_legacy(data: bytes) -> tuple[str, str, bytes]:
     if any(data.startswith(bom) for bom, _ in _BOMS[1:]) or _looks_binary(data):
-        raise NotText(f"it is binary ({len(data)} bytes)")
+        raise NotText(Phrase("file_binary", size=len(data)))
     for name in _LEGACY:
         try:
             return data.decode(name), name, b""

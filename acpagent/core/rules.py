@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from acpagent.core.catalogue import Phrase
+
 # What people call the tools -> the tools.
 GROUPS: Mapping[str, frozenset[str]] = {
     "Bash": frozenset({"bash"}),
@@ -115,10 +117,10 @@ class Rule:
 def parse(text: str) -> Rule:
     """A rule as written. Raises `RuleError`."""
     if not text.strip():
-        raise RuleError(text, "is empty", f"remove it, or write a rule such as {_EXAMPLES}")
+        raise RuleError(text, Phrase("rule_empty"), Phrase("rule_remove_or_write", examples=_EXAMPLES))
     form = _FORM.fullmatch(text)
     if form is None:
-        raise RuleError(text, "does not begin with the name of a tool", f"write a rule such as {_EXAMPLES}")
+        raise RuleError(text, Phrase("rule_no_tool"), Phrase("rule_write_such", examples=_EXAMPLES))
     name, gap, rest = form[1], form[2], form[3]
     if rest and rest[0] not in "(=)" and not _is_tool(name):
         raise _a_command(text, name)
@@ -126,12 +128,12 @@ def parse(text: str) -> Rule:
     if not rest:
         return Rule(text.strip(), tools, family=family)
     if family and rest[0] in "(=":
-        raise RuleError(text, f"has a pattern, but calls of {name} have nothing to compare", f"write {name}")
+        raise RuleError(text, Phrase("rule_pattern_nothing", tool=name), Phrase("rule_write_forms", forms=name))
     if rest[0] == "=" and not gap:
         return _literal(text, name, tools, rest[1:])
     if rest[0] != "(":
-        remedy = f"write {name}, or {name}({rest.strip(' ()=') or 'pattern'})"
-        raise RuleError(text, f"has {rest[:20].strip()!r} behind the tool, outside of brackets", remedy)
+        remedy = Phrase("rule_write_or", tool=name, tool2=name, pattern=rest.strip(" ()=") or "pattern")
+        raise RuleError(text, Phrase("rule_behind_tool", what=rest[:20].strip()), remedy)
     return _with_pattern(text, name, tools, rest.rstrip())
 
 
@@ -163,18 +165,22 @@ def _tools(text: str, name: str) -> tuple[frozenset[str], str]:
     if name.startswith(("mcp_", "plugin_")):
         raise _no_tool_of_others(text, name)
     close = difflib.get_close_matches(name.lower(), _SPELLED, 1)
-    remedy = f"did you mean {_SPELLED[close[0]]}?" if close else f"there are {', '.join(GROUPS)} and mcp__SERVER__TOOL"
-    raise RuleError(text, f"is about the tool {name}, which there is not", remedy)
+    remedy = (
+        Phrase("remedy_did_you_mean", name=_SPELLED[close[0]])
+        if close
+        else Phrase("rule_there_are", names=", ".join(GROUPS))
+    )
+    raise RuleError(text, Phrase("rule_unknown_tool", tool=name), remedy)
 
 
 def _no_tool_of_others(text: str, name: str) -> RuleError:
     kind, owner = ("plugin", "PLUGIN") if name.startswith("plugin") else ("mcp", "SERVER")
-    forms = f"{kind}__{owner}__TOOL, {kind}__{owner}__get_*, {kind}__{owner} for all of its tools, or {kind}__*"
+    forms = Phrase("rule_other_forms", kind=kind, owner=owner)
     if name.startswith("mcp_connect"):
-        return RuleError(text, "is about starting a server, which no rule is about", f"write one of {forms}")
+        return RuleError(text, Phrase("rule_starting"), Phrase("rule_write_one_of", forms=forms))
     if _EVERY in name:
-        return RuleError(text, f"has a pattern where the name of a {owner.lower()} is expected", f"write {forms}")
-    return RuleError(text, f"names no tool of a {owner.lower()}", f"write {forms}")
+        return RuleError(text, Phrase(f"rule_pattern_for_{owner.lower()}"), Phrase("rule_write_forms", forms=forms))
+    return RuleError(text, Phrase(f"rule_no_{owner.lower()}_tool"), Phrase("rule_write_forms", forms=forms))
 
 
 def _a_command(text: str, name: str) -> RuleError:
@@ -183,16 +189,16 @@ def _a_command(text: str, name: str) -> RuleError:
         return _no_tool_of_others(text, name)
     return RuleError(
         text,
-        f"is about the tool {name}, which there is not",
-        f"did you mean Bash({text.strip().removesuffix(_PREFIX)}:*)?",
+        Phrase("rule_unknown_tool", tool=name),
+        Phrase("rule_mean_bash", command=text.strip().removesuffix(_PREFIX)),
     )
 
 
 def _literal(text: str, name: str, tools: frozenset[str], meant: str) -> Rule:
     if not meant.strip():
-        raise RuleError(text, "has nothing behind the =", f"write {name} for every call")
+        raise RuleError(text, Phrase("rule_nothing_behind"), Phrase("rule_every_call", tool=name))
     if not _has_patterns(tools):
-        raise RuleError(text, f"says more than the name, but calls of {name} have nothing to compare", f"write {name}")
+        raise RuleError(text, Phrase("rule_nothing_compared", tool=name), Phrase("rule_write_forms", forms=name))
     return Rule(text.lstrip(), tools, None, meant)
 
 
@@ -200,16 +206,16 @@ def _with_pattern(text: str, name: str, tools: frozenset[str], rest: str) -> Rul
     """`rest` begins with the opening bracket."""
     if not rest.endswith(")"):
         if balanced(rest) or ")" in rest:
-            raise RuleError(text, "goes on behind the closing bracket", f"end it there: {name}(pattern)")
-        raise RuleError(text, "has a bracket that is not closed", f"write {name}{rest})")
+            raise RuleError(text, Phrase("rule_goes_on"), Phrase("rule_end_there", tool=name))
+        raise RuleError(text, Phrase("rule_open_bracket"), f"write {name}{rest})")
     pattern = rest[1:-1]
     if not pattern.strip():
-        raise RuleError(text, "has an empty pattern", f"write {name} for every call")
+        raise RuleError(text, Phrase("rule_empty_pattern"), Phrase("rule_every_call", tool=name))
     if not _has_patterns(tools):
-        raise RuleError(text, f"has a pattern, but calls of {name} have nothing to compare", f"write {name}")
+        raise RuleError(text, Phrase("rule_pattern_nothing", tool=name), Phrase("rule_write_forms", forms=name))
     if not balanced(pattern):
-        remedy = "put a backslash before a bracket that is text" if tools <= _PATHS else f"write {name}=, and the rest"
-        raise RuleError(text, "has a bracket too many or too few", remedy)
+        remedy = Phrase("rule_backslash") if tools <= _PATHS else f"write {name}=, and the rest"
+        raise RuleError(text, Phrase("rule_bracket_count"), remedy)
     rule = Rule(text.strip(), tools, pattern)
     if tools == COMMANDS:
         _check_command(rule)
@@ -227,17 +233,17 @@ def _has_patterns(tools: frozenset[str]) -> bool:
 def _check_command(rule: Rule) -> None:
     pattern = (rule.pattern or "").strip()
     if _OPERATOR.search(_QUOTED.sub("", pattern)):
-        remedy = "write a rule for each of the commands, or Bash= and the line to the letter"
-        raise RuleError(rule.text, "is about several commands at once", remedy)
+        remedy = Phrase("rule_each_command")
+        raise RuleError(rule.text, Phrase("rule_several_commands"), remedy)
     if not rule.words:
-        raise RuleError(rule.text, "has an empty pattern", "write Bash for every command")
+        raise RuleError(rule.text, Phrase("rule_empty_pattern"), Phrase("rule_every_command"))
 
 
 def _check_domain(rule: Rule) -> None:
     pattern = (rule.pattern or "").strip()
     domain = pattern.removeprefix(_DOMAIN)
     if domain == pattern or not _HOST.fullmatch(domain):
-        raise RuleError(rule.text, "names no host", "write Fetch(domain:example.org), in ASCII as addresses have it")
+        raise RuleError(rule.text, Phrase("rule_no_host"), Phrase("rule_write_domain"))
 
 
 def _check_path(rule: Rule) -> None:
@@ -245,15 +251,13 @@ def _check_path(rule: Rule) -> None:
 
     pattern = rule.pattern or ""
     if ".." in pattern.split("/"):
-        raise RuleError(rule.text, "has .. in its pattern", "write an absolute path")
+        raise RuleError(rule.text, Phrase("rule_dots"), Phrase("rule_absolute"))
     if re.match(r"~(?:[\w.-]+/|\Z)", pattern):
-        raise RuleError(rule.text, "names a home directory that is not looked up", "write an absolute path, or ~/")
+        raise RuleError(rule.text, Phrase("rule_home"), Phrase("rule_absolute_home"))
     try:
         GitIgnoreSpec.from_lines([f"\\{pattern}" if pattern.startswith(("!", "#")) else pattern])
     except ValueError as fault:
-        raise RuleError(
-            rule.text, f"has a pattern that cannot be used ({fault})", "write it as in .gitignore"
-        ) from None
+        raise RuleError(rule.text, Phrase("rule_bad_pattern", error=str(fault)), Phrase("rule_gitignore")) from None
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from acpagent.config.problems import ConfigError
 from acpagent.core.bounds import one_line
+from acpagent.core.catalogue import Phrase
 from acpagent.extensions import frontmatter
 from acpagent.extensions.folders import Folder
 from acpagent.extensions.problems import Problem, of_config
@@ -73,8 +74,8 @@ def _files(folder: Folder, inside: str, problems: list[Problem]) -> Iterator[str
         if is_directory and path.count("/") < MAX_DEPTH:
             yield from _files(folder, path, problems)
         elif is_directory:
-            what = f"lies more than {MAX_DEPTH} directories deep"
-            problems.append(Problem("command", f"{folder.path}/{path}", None, what, "move it up"))
+            what = Phrase("what_deep", depth=MAX_DEPTH)
+            problems.append(Problem("command", f"{folder.path}/{path}", None, what, Phrase("remedy_move_up")))
         elif name.endswith(".md"):
             yield path
 
@@ -84,8 +85,8 @@ def _name(folder: Folder, file: str, owner: str) -> str:
     parts = file.removesuffix(".md").split("/")
     if not all(_PART.fullmatch(part) for part in parts):
         page = frontmatter.Page(f"{folder.path}/{file}", None, "")
-        remedy = "rename it: letters, digits, `-`, `_` and `.`, a letter or digit first"
-        raise frontmatter.error(page, "name", "cannot be called as a command", remedy)
+        remedy = Phrase("remedy_command_name")
+        raise frontmatter.error(page, "name", Phrase("what_no_command_name"), remedy)
     return ":".join([owner, *parts] if owner else parts)
 
 
@@ -95,12 +96,12 @@ def parse(path: str, name: str, data: bytes) -> tuple[CommandFile, tuple[Problem
     page = frontmatter.read("command", path, data)
     fields = page.fields()
     if not page.body.strip():
-        raise frontmatter.error(page, "text", "is missing", "write the prompt below the head")
+        raise frontmatter.error(page, "text", Phrase("what_missing"), Phrase("remedy_prompt"))
     remarks = (*page.remarks, *frontmatter.unknown_fields("command", page, _FIELDS))
     about = fields.get("description")
     if not isinstance(about, str) or not about.strip():
         about = next(line for line in page.body.split("\n") if line.strip()).lstrip("# ")
-    description = one_line(about, MAX_DESCRIPTION) or f"Run the {name} command"
+    description = one_line(about, MAX_DESCRIPTION) or Phrase("command_runs", name=name)
     return CommandFile(name, description, frontmatter.hint(fields), page.body, path, path), remarks
 
 

@@ -10,7 +10,9 @@ from typing import ParamSpec, Protocol, TypeVar
 from acpagent.config.problems import ConfigError
 from acpagent.core import files
 from acpagent.core.bounds import printable
+from acpagent.core.catalogue import Phrase
 from acpagent.core.paths import within
+from acpagent.core.phrases import told
 from acpagent.extensions import commandfiles, hookfiles, instructions, servers, skills
 from acpagent.extensions.commandfiles import CommandFile
 from acpagent.extensions.folders import DiskFolder, Folder, ScannedFolder
@@ -108,7 +110,7 @@ def _skills(
     ]
     for place in places:
         if place.scope == "config" and not place.is_there():
-            what, remedy = "is no directory", "correct `skills.paths` in config.yaml"
+            what, remedy = Phrase("what_no_directory"), Phrase("remedy_skill_paths")
             problems.append(Problem("skill", place.path, None, what, remedy, False))
             continue
         yield from _guarded("skill", place.path, problems, place.look, skills.find)
@@ -186,13 +188,15 @@ def _hooks(home: str, trusted: Project | None, plugins: Sequence[Plugin]) -> Loo
 def _content(part: Part, path: str, inside: str) -> Looked[bytes]:
     """The content of a plugin's file, which must lie `inside` of it."""
     if not within(os.path.realpath(path), os.path.realpath(inside)):
-        return (), (Problem(part, path, None, "leads out of its plugin", "put the file itself there"),)
+        return (), (Problem(part, path, None, Phrase("what_leaves_plugin"), Phrase("remedy_file_itself")),)
     try:
         return (files.read_bytes(path, _MAX_BYTES),), ()
     except files.NotText as error:
-        return (), (Problem(part, path, None, str(error).removeprefix("it "), "make it a short text file"),)
+        return (), (Problem(part, path, None, told(error), Phrase("remedy_short_text")),)
     except OSError as error:
-        return (), (Problem(part, path, None, f"cannot be read ({error.strerror})", "install the plugin again"),)
+        return (), (
+            Problem(part, path, None, Phrase("what_unreadable", cause=told(error)), Phrase("remedy_install_again")),
+        )
 
 
 def _guarded(
@@ -205,8 +209,8 @@ def _guarded(
         problems += of_config(part, error)
         return ()
     except (OSError, ValueError, RecursionError) as error:
-        what = f"cannot be read ({type(error).__name__})"
-        problems.append(Problem(part, printable(place), None, what, "look at what is there"))
+        what = Phrase("what_unreadable", cause=type(error).__name__)
+        problems.append(Problem(part, printable(place), None, what, Phrase("remedy_look")))
         return ()
     problems += wrong
     return found
@@ -230,6 +234,6 @@ def _first(part: Part, problems: list[Problem], found: Iterable[N]) -> tuple[N, 
     for one in found:
         winner = kept.setdefault(one.name, one)
         if winner is not one and winner.real != one.real:
-            what = f"{one.name}: is not used, for {printable(winner.path)} has the same name and goes first"
-            problems.append(Problem(part, one.path, None, what, "rename one of the two", False))
+            what = Phrase("what_shadowed", name=one.name, path=printable(winner.path))
+            problems.append(Problem(part, one.path, None, what, Phrase("remedy_rename_one"), False))
     return tuple(sorted(kept.values(), key=lambda one: one.name))

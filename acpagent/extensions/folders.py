@@ -8,11 +8,13 @@ from typing import Protocol
 
 from acpagent.config.problems import ConfigError, ConfigProblem
 from acpagent.core import files
+from acpagent.core.catalogue import Phrase
 from acpagent.core.paths import within
+from acpagent.core.phrases import told
 from acpagent.extensions.project import Project
 
 MAX_NAMES = 2000  # in one directory
-_OUTSIDE = "is a link that leads out of the directory it was found in"
+_OUTSIDE = Phrase("what_leaves_folder")
 
 
 class Folder(Protocol):
@@ -47,9 +49,9 @@ class DiskFolder:
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except OSError as error:
-            raise _fault(path, f"cannot be read ({error.strerror})", "make it readable") from None
+            raise _fault(path, Phrase("what_unreadable", cause=told(error)), Phrase("remedy_readable")) from None
         if len(found) > MAX_NAMES:
-            raise _fault(path, f"holds more than {MAX_NAMES} names", "use a directory of its own")
+            raise _fault(path, Phrase("what_many_names", most=MAX_NAMES), Phrase("remedy_own_directory"))
         return tuple(found)
 
     def read(self, name: str, limit: int) -> bytes:
@@ -57,9 +59,9 @@ class DiskFolder:
         try:
             return files.read_bytes(self.real(name), limit)
         except files.NotText as error:
-            raise _fault(path, str(error).removeprefix("it "), "make it a short text file") from None
+            raise _fault(path, told(error), Phrase("remedy_short_text")) from None
         except OSError as error:
-            raise _fault(path, f"cannot be read ({error.strerror})", "make it a file that you can read") from None
+            raise _fault(path, Phrase("what_unreadable", cause=told(error)), Phrase("remedy_readable_file")) from None
 
     def real(self, name: str) -> str:
         return os.path.realpath(os.path.join(self.path, name))
@@ -67,7 +69,7 @@ class DiskFolder:
     def _checked(self, name: str) -> str:
         path = os.path.join(self.path, name) if name else self.path
         if not any(within(os.path.realpath(path), one) for one in self._allowed):
-            raise _fault(path, _OUTSIDE, "put the file itself there, or list its directory under `skills.paths`")
+            raise _fault(path, _OUTSIDE, Phrase("remedy_file_or_path"))
         return path
 
 
@@ -96,7 +98,9 @@ class ScannedFolder:
     def read(self, name: str, limit: int) -> bytes:
         data = self._project.files[f"{self._place}/{name}"].data
         if data is None or len(data) > limit:
-            raise _fault(os.path.join(self.path, name), f"is larger than {limit // 1024} KiB", "keep it short")
+            raise _fault(
+                os.path.join(self.path, name), Phrase("what_large", size=limit // 1024), Phrase("remedy_short")
+            )
         return data
 
     def real(self, name: str) -> str:

@@ -13,6 +13,7 @@ from acpagent.config import document
 from acpagent.config.document import Document
 from acpagent.config.problems import ConfigError, ConfigProblem
 from acpagent.core.bounds import one_line
+from acpagent.core.catalogue import Phrase
 from acpagent.extensions.problems import Part, Problem
 
 MAX_BYTES = 256 * 1024  # of one file
@@ -44,17 +45,17 @@ class Page:
 def read(part: Part, file: str, data: bytes) -> Page:
     """Read a page from the content of `file`. Raises `ConfigError` with the line in the file."""
     if len(data) > MAX_BYTES:
-        raise _error(file, None, f"is larger than {MAX_BYTES // 1024} KiB", "keep it short, and move the rest out")
+        raise _error(file, None, Phrase("what_large", size=MAX_BYTES // 1024), Phrase("remedy_move_out"))
     text = _decoded(file, data)
     lines = text.split("\n")
     if lines[0].rstrip() != MARK:
         return Page(file, None, text)
     end = next((place for place, line in enumerate(lines) if place and line.rstrip() == MARK), None)
     if end is None:
-        raise _error(file, 1, "the head never ends", f"write a line `{MARK}` after the last field")
+        raise _error(file, 1, Phrase("what_head_open"), Phrase("remedy_head_end", mark=MARK))
     written = "\n".join(lines[1:end])
     if len(written) > MAX_HEAD:
-        raise _error(file, 1, f"the head is longer than {MAX_HEAD // 1024} KiB", "move what explains into the text")
+        raise _error(file, 1, Phrase("what_head_long", size=MAX_HEAD // 1024), Phrase("remedy_into_text"))
     head, remarks = _head(part, file, written)
     return Page(file, head, "\n".join(lines[end + 1 :]).strip("\n"), remarks)
 
@@ -63,8 +64,8 @@ def unknown_fields(part: Part, page: Page, known: Collection[str]) -> Iterator[P
     """A remark for each field that nothing reads."""
     for key in page.fields():
         if key not in known:
-            what = f"{one_line(key, 40)}: is not known here"
-            yield Problem(part, page.file, page.line(key), what, "remove it or check its name", False)
+            what = Phrase("what_unknown_field", name=one_line(key, 40))
+            yield Problem(part, page.file, page.line(key), what, Phrase("remedy_check_name"), False)
 
 
 def hint(fields: Mapping[str, Any]) -> str | None:
@@ -77,7 +78,7 @@ def hint(fields: Mapping[str, Any]) -> str | None:
 
 def error(page: Page, key: str, what: str, remedy: str) -> ConfigError:
     """A mistake in a field."""
-    return _error(page.file, page.line(key), f"{key}: {what}", remedy)
+    return _error(page.file, page.line(key), Phrase("problem_field", name=key, what=what), remedy)
 
 
 def _decoded(file: str, data: bytes) -> str:
@@ -85,9 +86,9 @@ def _decoded(file: str, data: bytes) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = data.count(b"\n", 0, fault.start) + 1
-        raise _error(file, line, "is not UTF-8 text", "save the file as UTF-8") from None
+        raise _error(file, line, Phrase("what_not_utf8"), Phrase("remedy_utf8")) from None
     if "\0" in text:
-        raise _error(file, text.count("\n", 0, text.index("\0")) + 1, "holds a NUL character", "remove the character")
+        raise _error(file, text.count("\n", 0, text.index("\0")) + 1, Phrase("what_nul"), Phrase("remedy_character"))
     return text.replace("\r\n", "\n")
 
 
@@ -107,13 +108,13 @@ def _head(part: Part, file: str, written: str) -> tuple[Document, tuple[Problem,
 
 def _read_past(part: Part, fault: ConfigError) -> Iterator[Problem]:
     for one in fault.problems:
-        what = "is no valid YAML, and was read as text"
-        yield Problem(part, one.file, one.line, what, "put the text in quotes", False)
+        what = Phrase("what_yaml_as_text")
+        yield Problem(part, one.file, one.line, what, Phrase("remedy_quotes"), False)
 
 
 def _parsed(file: str, written: str) -> Document:
     if "*" in written and _has_alias(written):  # a few of them can stand for more than any memory holds
-        raise _error(file, None, "has an alias (`*name`)", "write the value out")
+        raise _error(file, None, Phrase("what_alias"), Phrase("remedy_value"))
     page = document.parse(file, written.encode())
     page.mapping()
     return page

@@ -9,6 +9,7 @@ from typing import Any
 
 from acpagent.core import bounds
 from acpagent.core.bounds import one_line
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Notice
 from acpagent.core.process import Result
 from acpagent.extensions.happening import camel
@@ -61,21 +62,25 @@ def read(hook: Hook, result: Result, said: str, complained: str) -> Answer:
     complaint = complained.strip() or said.strip()
     if result.exit_code == REFUSES and (hook.kind.blocks or hook.event in _OF_CALLS):
         return _refused(hook, complaint)
-    how = f"exit {result.exit_code}" if result.exit_code is not None else f"ended by {result.signal or 'nothing'}"
+    how = Phrase("hook_signal", signal=result.signal) if result.signal else Phrase("hook_unended")
+    if result.exit_code is not None:
+        how = Phrase("hook_exit", code=result.exit_code)
     first = one_line(complaint, _REMARK_LETTERS)
-    return Answer(notices=(notice(hook, "hook_failed", cause=f"{how}: {first}" if first else how),))
+    return Answer(
+        notices=(notice(hook, "hook_failed", cause=Phrase("cause_said", cause=how, said=first) if first else how),)
+    )
 
 
 def _late(hook: Hook) -> Answer:
     told = notice(hook, "hook_timed_out", seconds=f"{hook.seconds:g}")
     if hook.kind.guards:
-        return Answer(f"the hook {hook.label} gave no answer within {hook.seconds:g} s", notices=(told,))
+        return Answer(Phrase("hook_no_answer", hook=hook.label, seconds=f"{hook.seconds:g}"), notices=(told,))
     return Answer(notices=(told,))
 
 
 def _refused(hook: Hook, reason: str) -> Answer:
     """A no; of what has happened already, a word on it."""
-    reason = bounds.cut(reason, REASON_BYTES).text or f"the hook {hook.label} gives no reason"
+    reason = bounds.cut(reason, REASON_BYTES).text or Phrase("hook_no_reason", hook=hook.label)
     return Answer(reason) if hook.kind.blocks else Answer(context=reason)
 
 
@@ -103,7 +108,7 @@ def _decided(hook: Hook, written: dict[str, Any]) -> Answer:
     if decision in _NO or (ends and hook.kind.blocks):
         return answer + _refused(hook, reason) if _counts(hook) else answer
     if decision == "ask" and hook.event == "PreToolUse":
-        return replace(answer, question=one_line(reason, _REMARK_LETTERS) or f"the hook {hook.label} asks for it")
+        return replace(answer, question=one_line(reason, _REMARK_LETTERS) or Phrase("hook_asks", hook=hook.label))
     return answer
 
 

@@ -17,6 +17,8 @@ from acpagent.config.document import Document, Path
 from acpagent.config.problems import ConfigError
 from acpagent.core import files
 from acpagent.core.bounds import one_line, printable
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import told
 from acpagent.extensions import jsonlines
 from acpagent.extensions.hooks import EVENTS, MAX_SECONDS, Hook, HookSet, Origin, arranged
 from acpagent.extensions.problems import Problem, of_config
@@ -30,7 +32,7 @@ _GROUP = frozenset({"matcher", "hooks", "description"})
 _NESTED = frozenset({"type", "command", "timeout", "description", "statusMessage"})
 # What would make a nested hook run otherwise, but never less often than it does here.
 _UNHEARD = frozenset({"async", "asyncRewake", "once"})
-_FORM = 'write {"hooks": {"PreToolUse": [{"match": "Bash", "command": "./check.sh"}]}}'
+_FORM = Phrase("remedy_hooks_form")
 _EVERYTHING = ("", "*")
 
 
@@ -46,11 +48,11 @@ def read(path: str, origin: Origin, root: str = "") -> HookSet:
     except FileNotFoundError:
         return HookSet()
     except files.NotText as error:
-        what, remedy = str(error).removeprefix("it "), "make it a short text file"
+        what, remedy = told(error), Phrase("remedy_short_text")
         return HookSet((), (Problem("hook", printable(path), None, what, remedy),))
     except OSError as error:
-        what = f"cannot be read ({error.strerror})"
-        return HookSet((), (Problem("hook", printable(path), None, what, "make it readable for you"),))
+        what = Phrase("what_unreadable", cause=told(error))
+        return HookSet((), (Problem("hook", printable(path), None, what, Phrase("remedy_readable_you")),))
     return parse(path, data, origin, root)
 
 
@@ -90,15 +92,15 @@ class _Reader:
     def hooks(self) -> Iterator[Hook]:
         value = self._page.value
         if not isinstance(value, dict):
-            self._wrong((), "must hold one object", _FORM)
+            self._wrong((), Phrase("what_one_object"), _FORM)
             return
         if "hooks" not in value:
             if not EVENTS.keys().isdisjoint(value):
-                self._wrong((), "has events outside of `hooks`", _FORM)
+                self._wrong((), Phrase("what_events_outside"), _FORM)
             return
         listed = value["hooks"]
         if not isinstance(listed, dict):
-            self._wrong(("hooks",), "must be an object with lists of hooks by event", _FORM)
+            self._wrong(("hooks",), Phrase("what_hooks_object"), _FORM)
             return
         if value.get("disableAllHooks") is True:
             return
@@ -107,7 +109,7 @@ class _Reader:
             for hook in self._of_event(event, entries):
                 number += 1
                 if number > MAX_HOOKS:
-                    self._wrong(("hooks",), f"holds more than {MAX_HOOKS} hooks", "let one command do more")
+                    self._wrong(("hooks",), Phrase("what_many_hooks", most=MAX_HOOKS), Phrase("remedy_fewer_hooks"))
                     return
                 yield hook
 
@@ -115,19 +117,19 @@ class _Reader:
         at: Path = ("hooks", event)
         if event not in EVENTS:
             close = difflib.get_close_matches(event, EVENTS, 1)
-            remedy = f"did you mean {close[0]}?" if close else "the events are listed in docs/hooks.md"
-            self._wrong(("hooks", event), "is no event", remedy)
+            remedy = Phrase("remedy_did_you_mean", name=close[0]) if close else Phrase("remedy_events_listed")
+            self._wrong(("hooks", event), Phrase("what_no_event"), remedy)
             return
         if not isinstance(entries, list):
-            self._wrong(at, "must be a list of hooks", _FORM)
+            self._wrong(at, Phrase("what_hook_list"), _FORM)
             return
         if EVENTS[event].absent:
             if entries:
-                self._remark(at, EVENTS[event].absent, "remove its hooks, or leave them for another agent")
+                self._remark(at, EVENTS[event].absent, Phrase("remedy_other_agent"))
             return
         for place, entry in enumerate(entries):
             if not isinstance(entry, dict):
-                self._wrong((*at, place), "must be an object", _FORM)
+                self._wrong((*at, place), Phrase("what_object"), _FORM)
             elif "hooks" in entry:
                 yield from self._nested(event, entry, (*at, place))
             else:
@@ -148,29 +150,29 @@ class _Reader:
         self._check_keys(group, _GROUP, at)
         matcher = self._matcher(event, group, "matcher", at)
         if not isinstance(group["hooks"], list):
-            self._wrong((*at, "hooks"), "must be a list", 'write [{"type": "command", "command": "./check.sh"}]')
+            self._wrong((*at, "hooks"), Phrase("what_list"), Phrase("remedy_hook_list"))
             return
         for place, entry in enumerate(group["hooks"]):
             inner = (*at, "hooks", place)
             if not isinstance(entry, dict):
-                self._wrong(inner, "must be an object", 'write {"type": "command", "command": "./check.sh"}')
+                self._wrong(inner, Phrase("what_object"), Phrase("remedy_hook_object"))
             elif entry.get("type") != "command":
                 self._other_type(event, entry.get("type"), inner)
             else:
                 self._check_keys(entry, _NESTED | _UNHEARD, inner)
                 for key in sorted(_UNHEARD & {key for key, value in entry.items() if value is not False}):
-                    self._remark((*inner, key), "does not count here: the hook always runs, and is waited for")
+                    self._remark((*inner, key), Phrase("what_always_waited"))
                 description = self._text(entry, "description", inner) or self._text(entry, "statusMessage", inner)
                 yield from self._hook(event, entry, matcher, inner, 1, {"description": description})
 
     def _other_type(self, event: str, kind: Any, at: Path) -> None:
         """A hook that is no command. Without one that only looks on nothing is less safe."""
         if not isinstance(kind, str):
-            self._wrong((*at, "type"), "is not given", 'write "type": "command"')
+            self._wrong((*at, "type"), Phrase("what_not_given"), Phrase("remedy_type_command"))
         elif EVENTS[event].blocks:
-            self._wrong((*at, "type"), f"hooks of the type {one_line(kind, 40)} do not run here", "make it a command")
+            self._wrong((*at, "type"), Phrase("what_hook_type", kind=one_line(kind, 40)), Phrase("remedy_a_command"))
         else:
-            self._remark((*at, "type"), f"hooks of the type {one_line(kind, 40)} do not run here", "make it a command")
+            self._remark((*at, "type"), Phrase("what_hook_type", kind=one_line(kind, 40)), Phrase("remedy_a_command"))
 
     def _hook(
         self,
@@ -184,7 +186,7 @@ class _Reader:
         """`units` of the time make a second."""
         command = entry.get("command")
         if not isinstance(command, str) or not command.strip() or "\0" in command:
-            self._wrong((*at, "command"), "must be a command line for the shell", 'write "command": "./check.sh"')
+            self._wrong((*at, "command"), Phrase("what_command_line"), Phrase("remedy_command_line"))
             return
         seconds = self._seconds(event, entry, at, units)
         yield Hook(event, command, matcher=matcher, seconds=seconds, **self._common, **more)
@@ -195,9 +197,9 @@ class _Reader:
         if value is None or (value == 0 and value is not False):
             return EVENTS[event].seconds
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value / units <= MAX_SECONDS:
-            unit = "milliseconds" if units > 1 else "seconds"
-            what = f"must be a number of {unit} up to {MAX_SECONDS * units:g}"
-            self._wrong((*at, "timeout"), what, f'write "timeout": {5 * units}')
+            unit = "what_milliseconds" if units > 1 else "what_seconds"
+            what = Phrase(unit, most=f"{MAX_SECONDS * units:g}")
+            self._wrong((*at, "timeout"), what, Phrase("remedy_timeout", value=5 * units))
             return EVENTS[event].seconds
         return value / units
 
@@ -207,15 +209,15 @@ class _Reader:
         if text is None or text in _EVERYTHING:
             return None
         if not isinstance(text, str):
-            self._wrong((*at, key), "must be a text", f'write "{key}": "Bash|Edit"')
+            self._wrong((*at, key), Phrase("what_text"), Phrase("remedy_matcher", key=key))
             return None
         if not EVENTS[event].matched:
-            self._remark((*at, key), f"does not count: {event} has nothing to be compared with")
+            self._remark((*at, key), Phrase("what_unmatched", event=event))
             return None
         try:
             return re.compile(text)
         except (re.error, OverflowError, RecursionError) as error:
-            self._wrong((*at, key), f"is no regular expression ({error})", f'write "{key}": "Bash|Edit"')
+            self._wrong((*at, key), Phrase("what_no_pattern", error=error), Phrase("remedy_matcher", key=key))
             return None
 
     def _text(self, entry: dict[str, Any], key: str, at: Path) -> str:
@@ -223,7 +225,7 @@ class _Reader:
         if value is None:
             return ""
         if not isinstance(value, str) or "\0" in value:
-            self._wrong((*at, key), "must be a text", "put it in quotes")
+            self._wrong((*at, key), Phrase("what_text"), Phrase("remedy_in_quotes"))
             return ""
         return value
 
@@ -236,7 +238,7 @@ class _Reader:
             for name, text in value.items()
         )
         if not fits:
-            self._wrong((*at, "env"), "must be an object of texts", 'write "env": {"NAME": "value"}')
+            self._wrong((*at, "env"), Phrase("what_env_texts"), Phrase("remedy_env"))
             return {}
         return dict(value)
 
@@ -244,15 +246,20 @@ class _Reader:
         for key in entry:
             if key not in known:
                 close = difflib.get_close_matches(key, known, 1)
-                remedy = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known - _UNHEARD))}"
-                self._wrong((*at, key), "is not known here", remedy)
+                remedy = (
+                    Phrase("remedy_did_you_mean", name=close[0])
+                    if close
+                    else Phrase("remedy_there_are", names=", ".join(sorted(known - _UNHEARD)))
+                )
+                self._wrong((*at, key), Phrase("what_unknown"), remedy)
 
     def _wrong(self, at: Path, what: str, remedy: str) -> None:
         self.fatal.append(self._problem(at, what, remedy, True))
 
-    def _remark(self, at: Path, what: str, remedy: str = "remove it") -> None:
-        self.problems.append(self._problem(at, what, remedy, False))
+    def _remark(self, at: Path, what: str, remedy: str = "") -> None:
+        self.problems.append(self._problem(at, what, remedy or Phrase("remedy_remove"), False))
 
     def _problem(self, at: Path, what: str, remedy: str, fatal: bool) -> Problem:
         name = one_line(".".join(map(str, at)), 120)
-        return Problem("hook", self._page.file, self._page.line(at), f"{name}: {what}" if name else what, remedy, fatal)
+        told_of = Phrase("problem_field", name=name, what=what) if name else what
+        return Problem("hook", self._page.file, self._page.line(at), told_of, remedy, fatal)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from acpagent.core import bounds, files, process
+from acpagent.core.catalogue import Phrase
 from acpagent.core.live import LiveOutput
 from acpagent.core.scope import Scope
 from acpagent.core.shells import shell
@@ -50,7 +51,7 @@ def fire(hooks: HookSet, what: Happening, place: Place, scope: Scope, until: flo
 def run(hook: Hook, what: Happening, place: Place, scope: Scope) -> Answer:
     """Run one hook to its end. Raises `Cancelled`."""
     if not hook.stands():
-        refusal = f"the hook {hook.label} did not run, for it has changed since it was trusted"
+        refusal = Phrase("hook_not_run", hook=hook.label)
         return Answer(refusal if hook.kind.guards else None, notices=(notice(hook, "hook_changed"),))
     said, complained = LiveOutput(limit=OUTPUT_BYTES), LiveOutput(limit=OUTPUT_BYTES)
     cwd = os.path.join(place.cwd, os.path.expanduser(hook.cwd))
@@ -67,7 +68,7 @@ def run(hook: Hook, what: Happening, place: Place, scope: Scope) -> Answer:
                 stdout=said,
             )
     except (OSError, ValueError, RecursionError) as error:
-        cause = f"it could not be started ({getattr(error, 'strerror', None) or error})"
+        cause = Phrase("hook_not_started", cause=getattr(error, "strerror", None) or error)
         return Answer(notices=(notice(hook, "hook_failed", cause=cause),))
     answer = hookanswers.read(
         hook, result, said.excerpt(OUTPUT_BYTES).text, complained.excerpt(hookanswers.REASON_BYTES).text
@@ -92,7 +93,7 @@ def _in_file(hook: Hook, cwd: str) -> Answer:
     try:
         data = files.read_bytes(path)
     except (OSError, ValueError, files.NotText) as error:
-        cause = f"its file {hook.context_file} cannot be read ({getattr(error, 'strerror', None) or error})"
+        cause = Phrase("hook_file", file=hook.context_file, cause=getattr(error, "strerror", None) or error)
         return Answer(notices=(notice(hook, "hook_failed", cause=cause),))
     return Answer(context=bounds.cut(bounds.clean(data.decode("utf-8-sig", "replace")).strip(), CONTEXT_BYTES).text)
 

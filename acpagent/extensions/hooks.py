@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from acpagent.core.bounds import one_line
+from acpagent.core.catalogue import Phrase
 from acpagent.core.rules import GROUPS
 from acpagent.extensions.problems import Problem
 
@@ -38,7 +39,7 @@ class EventKind:
         return GUARD_SECONDS if self.guards else SECONDS
 
 
-_NEVER = "never happens here"
+_NEVER = Phrase("what_never_happens")
 EVENTS: Mapping[str, EventKind] = {
     "PreToolUse": EventKind("tool", blocks=True, guards=True),
     "PostToolUse": EventKind("tool"),

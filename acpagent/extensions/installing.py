@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from acpagent.core import process
+from acpagent.core.catalogue import Phrase
 from acpagent.core.live import LiveOutput
 from acpagent.core.scope import Scope
 from acpagent.extensions import manifest, plugins
@@ -57,7 +58,7 @@ def staged(home: str, source: str, link: bool = False) -> Iterator[Staged]:
     """
     if link:
         if _is_url(source) or not os.path.isdir(source):
-            raise PluginError("--link takes a directory of this machine")
+            raise PluginError(Phrase("install_link"))
         path = os.path.realpath(source)
         yield Staged(path, path, True, manifest.read(path))
         return
@@ -81,7 +82,7 @@ def commit(home: str, one: Staged, replace: bool = False) -> Record:
     with plugins.changing(home) as records:
         old = records.get(name)
         if old is not None and not replace:
-            raise PluginError(f"{name} {old.version} is installed already; add --replace")
+            raise PluginError(Phrase("install_there", name=name, version=old.version))
         aside = os.path.join(plugins.folder(home), f".old-{name}")
         plugins.discard(aside)
         if os.path.lexists(place):
@@ -107,18 +108,18 @@ def _is_url(source: str) -> bool:
 def _directory(source: str) -> str:
     path = os.path.realpath(os.path.expanduser(source))
     if not os.path.isdir(path):
-        raise PluginError(f"{source} is no directory; give a directory, or an https:// or file:// address for git")
+        raise PluginError(Phrase("install_no_directory", source=source))
     return path
 
 
 def _cloned(source: str, into: str) -> str:
     address = urlsplit(source)
     if address.scheme not in _SCHEMES:
-        raise PluginError("packages are fetched from https:// or file:// addresses; for another, clone it yourself")
+        raise PluginError(Phrase("install_scheme"))
     if "@" in address.netloc:
-        raise PluginError("leave name and password out of the address; let git ask its credential helper")
+        raise PluginError(Phrase("install_password"))
     if not re.fullmatch(r"[!-~]+", source):
-        raise PluginError("the address has a character that an address cannot have")
+        raise PluginError(Phrase("install_character"))
     kept = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_REPOSITORY}
     environment = {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
     said = LiveOutput(limit=4096)
@@ -128,10 +129,10 @@ def _cloned(source: str, into: str) -> str:
             argv, cwd=os.path.dirname(into), env=environment, output=said, scope=Scope(), timeout=CLONE_SECONDS
         )
     except FileNotFoundError:
-        raise PluginError("there is no git here to fetch it with; install git, or give a directory") from None
+        raise PluginError(Phrase("install_no_git")) from None
     if done.exit_code != 0:
-        why = "it took too long" if done.timed_out else said.snapshot().strip() or "git failed"
-        raise PluginError(f"the repository cannot be fetched: {why}")
+        why = Phrase("install_slow") if done.timed_out else said.snapshot().strip() or Phrase("install_git_failed")
+        raise PluginError(Phrase("install_not_fetched", cause=why))
     return into
 
 
@@ -145,7 +146,7 @@ class _Copy:
 
     def into(self, target: str) -> None:
         if not os.path.isfile(os.path.join(self._origin, manifest.MANIFEST)):
-            raise PluginError(f"there is no {manifest.MANIFEST} in {self._origin}; a plugin package has one")
+            raise PluginError(Phrase("install_no_manifest", manifest=manifest.MANIFEST, place=self._origin))
         self._folder(self._origin, target)
 
     def _folder(self, source: str, target: str) -> None:
@@ -157,20 +158,20 @@ class _Copy:
                 continue
             path = os.path.join(target, entry.name)
             if entry.is_symlink():
-                raise PluginError(f"{self._shown(entry)} is a link; put what it leads to in its place, or use --link")
+                raise PluginError(Phrase("install_is_link", path=self._shown(entry)))
             if entry.is_dir(follow_symlinks=False):
                 self._folder(entry.path, path)
             elif entry.is_file(follow_symlinks=False):
                 self._file(entry, path)
             else:
-                raise PluginError(f"{self._shown(entry)} is neither a file nor a folder; remove it")
+                raise PluginError(Phrase("install_neither", path=self._shown(entry)))
 
     def _file(self, entry: os.DirEntry[str], path: str) -> None:
         status = entry.stat(follow_symlinks=False)
         self._files += 1
         self._bytes += status.st_size
         if self._files > MAX_FILES or self._bytes > MAX_BYTES:
-            raise PluginError(f"the package has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB; make it smaller")
+            raise PluginError(Phrase("install_large", most=MAX_FILES, size=MAX_BYTES >> 20))
         shutil.copyfile(entry.path, path, follow_symlinks=False)
         os.chmod(path, 0o700 if status.st_mode & stat.S_IXUSR else 0o600)
 

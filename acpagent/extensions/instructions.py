@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 from acpagent.core import files
 from acpagent.core.bounds import cut, printable
+from acpagent.core.catalogue import Phrase
 from acpagent.core.paths import within
+from acpagent.core.phrases import told
 from acpagent.core.repositories import top_of
 from acpagent.extensions.problems import Problem
 
@@ -89,20 +91,20 @@ def _read(path: str, top: str | None, problems: list[Problem]) -> Iterator[tuple
         return
     real = os.path.realpath(path)
     if top is not None and not within(real, top):
-        what = "is a link that leads out of the repository, and was not read"
-        problems.append(Problem("instructions", path, None, what, "put the file itself there"))
+        what = Phrase("what_leaves_repository")
+        problems.append(Problem("instructions", path, None, what, Phrase("remedy_file_itself")))
         return
     try:
         text = files.read_text(real, _MAX_READ).text.strip()
     except FileNotFoundError:
         return
     except files.NotText as error:
-        what = f"{str(error).removeprefix('it ')}, and was not read"
-        problems.append(Problem("instructions", path, None, what, "make it a short text file"))
+        what = Phrase("what_not_read", what=told(error))
+        problems.append(Problem("instructions", path, None, what, Phrase("remedy_short_text")))
         return
     except OSError as error:
-        what = f"cannot be read ({error.strerror})"
-        problems.append(Problem("instructions", path, None, what, "make it a file that you can read"))
+        what = Phrase("what_unreadable", cause=told(error))
+        problems.append(Problem("instructions", path, None, what, Phrase("remedy_readable_file")))
         return
     if text:
         yield real, hashlib.sha256(text.encode("utf-8", "replace")).digest(), Instruction(path, text, top is None)
@@ -129,8 +131,8 @@ def _bounded(found: list[Instruction], problems: list[Problem]) -> tuple[Instruc
         room = min(MAX_FILE, left)
         excerpt = cut(one.text, room) if room >= 256 else None
         if excerpt is None or excerpt.left_out:
-            what = "is too long, and was cut" if excerpt else "has no room beside the other instruction files"
-            remedy = f"keep one file below {MAX_FILE // 1024} KiB, and all of them below {MAX_TOTAL // 1024} KiB"
+            what = Phrase("what_cut") if excerpt else Phrase("what_no_room")
+            remedy = Phrase("remedy_instructions", one=MAX_FILE // 1024, all=MAX_TOTAL // 1024)
             problems.append(Problem("instructions", one.path, None, what, remedy, excerpt is None))
         if excerpt is not None:
             left -= len(excerpt.text.encode("utf-8", "replace"))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from acpagent.core.catalogue import Phrase
+
 PERMISSION = "permission.decision"
 
 # Event -> the decisions that make sense of it, and what of its payload a replacement may hold, with its type.
@@ -18,7 +20,7 @@ _TABLE: Mapping[str, tuple[frozenset[str], Mapping[str, type]]] = {
 # From what lets a call run to what keeps it from running.
 _STRICTNESS = ("allow", "ask", "deny")
 _OF_PERMISSION = {"ask": "ask", "deny": "deny", "block": "deny"}
-_UNSAID = "it gave no reason"
+_UNSAID = Phrase("plugin_no_reason")
 
 
 class Unfit(ValueError):
@@ -44,13 +46,13 @@ def applied(plugin: str, event: str, payload: Mapping[str, Any], answer: Mapping
     decisions, replaceable = _TABLE[event]
     decision, reason = answer["decision"], answer.get("reason") or _UNSAID
     if decision not in decisions:
-        raise Unfit(f"it cannot answer {event} with {decision}")
+        raise Unfit(Phrase("plugin_wrong_answer", event=event, decision=decision))
     if ("replacement" in answer) != (decision == "replace"):
-        raise Unfit("a replacement goes with `replace`, and with nothing else")
+        raise Unfit(Phrase("plugin_replacement"))
     if event == PERMISSION:
         return _stricter(plugin, payload, _OF_PERMISSION.get(decision, "allow"), reason)
     if decision == "block":
-        return Intercepted(payload, f"the plugin {plugin} blocked it: {reason}", plugin)
+        return Intercepted(payload, Phrase("plugin_blocked", plugin=plugin, reason=reason), plugin)
     if decision == "replace":
         return Intercepted({**payload, **_checked(answer["replacement"], replaceable)})
     return Intercepted(payload)
@@ -58,7 +60,7 @@ def applied(plugin: str, event: str, payload: Mapping[str, Any], answer: Mapping
 
 def refused(plugin: str, event: str, payload: Mapping[str, Any], why: str) -> Intercepted:
     """What comes of it where a plugin that is required did not answer: nothing goes on."""
-    reason = f"the plugin {plugin} is required and could not be asked: {why}"
+    reason = Phrase("plugin_required", plugin=plugin, cause=why)
     if event == PERMISSION:
         return Intercepted({**payload, "action": "deny", "reason": reason}, reason, plugin)
     return Intercepted(payload, reason, plugin)
@@ -67,7 +69,7 @@ def refused(plugin: str, event: str, payload: Mapping[str, Any], why: str) -> In
 def _stricter(plugin: str, payload: Mapping[str, Any], wanted: str, reason: str) -> Intercepted:
     if _STRICTNESS.index(wanted) <= _STRICTNESS.index(payload["action"]):
         return Intercepted(payload)
-    told = f"the plugin {plugin} says: {reason}"
+    told = Phrase("plugin_told", plugin=plugin, reason=reason)
     changed = {**payload, "action": wanted, "reason": told}
     return Intercepted(changed, told if wanted == "deny" else None, plugin)
 
@@ -75,5 +77,5 @@ def _stricter(plugin: str, payload: Mapping[str, Any], wanted: str, reason: str)
 def _checked(replacement: Mapping[str, Any], replaceable: Mapping[str, type]) -> dict[str, Any]:
     for key, value in replacement.items():
         if key not in replaceable or not isinstance(value, replaceable[key]):
-            raise Unfit(f"of this event only {', '.join(replaceable)} can be replaced, by the same kind of value")
+            raise Unfit(Phrase("plugin_replaceable", names=", ".join(replaceable)))
     return dict(replacement)

@@ -9,6 +9,7 @@ from typing import Any
 from acpagent.config.document import Document, Path
 from acpagent.config.problems import ConfigError, ConfigProblem
 from acpagent.core.bounds import one_line
+from acpagent.core.catalogue import Phrase
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:\n]|[^\s{}\[\],:"]+')
 
@@ -20,17 +21,19 @@ def parse(file: str, data: bytes) -> Document:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(ConfigProblem(file, line, "is not UTF-8 text", "save the file as UTF-8")) from None
+        raise ConfigError(ConfigProblem(file, line, Phrase("what_not_utf8"), Phrase("remedy_utf8"))) from None
     try:
         value = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        remedy = "check commas, quotes and brackets there"
-        raise ConfigError(ConfigProblem(file, error.lineno, f"is not valid JSON ({error.msg})", remedy)) from None
+        remedy = Phrase("remedy_json")
+        raise ConfigError(ConfigProblem(file, error.lineno, Phrase("what_no_json", error=error.msg), remedy)) from None
     except _Repeated as key:
-        what = f"has the key {one_line(str(key), 40)} twice in one object"
-        raise ConfigError(ConfigProblem(file, None, what, "keep one of the two")) from None
+        what = Phrase("what_twice", key=one_line(str(key), 40))
+        raise ConfigError(ConfigProblem(file, None, what, Phrase("remedy_keep_one"))) from None
     except (ValueError, RecursionError):
-        raise ConfigError(ConfigProblem(file, None, "is no JSON that can be read", "nest less")) from None
+        raise ConfigError(
+            ConfigProblem(file, None, Phrase("what_unreadable_json"), Phrase("remedy_nest_less"))
+        ) from None
     return Document(file, value, _lines(text))
 
 

@@ -12,7 +12,9 @@ from typing import Any
 from acpagent.config.document import Document, Path
 from acpagent.config.problems import ConfigError
 from acpagent.core import files
+from acpagent.core.catalogue import Phrase
 from acpagent.core.paths import within
+from acpagent.core.phrases import told
 from acpagent.extensions import jsonlines
 from acpagent.extensions.problems import Problem, of_config
 from acpagent.wire.schema import check_document, load
@@ -122,12 +124,12 @@ def _parsed(path: str) -> Document:
     try:
         data = files.read_bytes(path, _MAX_BYTES)
     except FileNotFoundError:
-        raise ManifestError(_problem(path, "is not there", "a plugin package has one; see docs/plugins.md")) from None
+        raise ManifestError(_problem(path, Phrase("what_not_there"), Phrase("remedy_manifest"))) from None
     except OSError as error:
-        what = f"cannot be read ({error.strerror})"
-        raise ManifestError(_problem(path, what, "make it readable for you")) from None
+        what = Phrase("what_unreadable", cause=told(error))
+        raise ManifestError(_problem(path, what, Phrase("remedy_readable_you"))) from None
     except files.NotText as error:
-        raise ManifestError(_problem(path, str(error).removeprefix("it "), "make it a short text file")) from None
+        raise ManifestError(_problem(path, told(error), Phrase("remedy_short_text"))) from None
     try:
         return jsonlines.parse(path, data)
     except ConfigError as error:
@@ -148,13 +150,17 @@ def _misplaced(page: Document, root: str) -> list[Problem]:
             there = os.path.isdir(real) if kind in FOLDERS else os.path.isfile(real)
             place, where = ("contributes", kind, number), f"contributes.{kind}[{number}]"
             if not within(real, inside):
-                note(place, f"{where}: leads out of the package", "keep in it what it brings")
+                note(place, Phrase("what_leaves_package", where=where), Phrase("remedy_keep_inside"))
             elif not there:
-                what = "folder" if kind in FOLDERS else "file"
-                note(place, f"{where}: there is no {what} {name}", "add it, or remove the line")
+                code = "what_no_folder" if kind in FOLDERS else "what_no_file"
+                note(place, Phrase(code, where=where, name=name), Phrase("remedy_add_or_remove"))
     command = written.get("runtime", {}).get("command", "")
     if "/" in command and not within(os.path.realpath(os.path.join(root, command)), inside):
-        note(("runtime", "command"), "runtime.command: leads out of the package", "name a program on the PATH")
+        note(
+            ("runtime", "command"),
+            Phrase("what_leaves_package", where="runtime.command"),
+            Phrase("remedy_path_program"),
+        )
     return found
 
 
@@ -164,9 +170,9 @@ def _repeated(page: Document) -> list[Problem]:
     for kind, key in (("actions", "id"), ("tools", "name")):
         names = [one[key] for one in able.get(kind, ())]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            what = f"runtime.capabilities.{kind}: has {name} twice"
+            what = Phrase("what_name_twice", kind=kind, name=name)
             line = page.line(("runtime", "capabilities", kind))
-            found.append(Problem("plugin", page.file, line, what, "give each its own name"))
+            found.append(Problem("plugin", page.file, line, what, Phrase("remedy_own_name")))
     return found
 
 
@@ -205,15 +211,15 @@ def _parameters(written: dict[str, Any]) -> Mapping[str, Any]:
 
 def _remedy(schema: dict[str, Any], path: tuple[str | int, ...]) -> str:
     """What the schema advises at a place, or at the nearest place around it that says something."""
-    remedy, here = "correct it as docs/plugins.md says", schema
+    remedy, here = Phrase("remedy_plugin_docs"), schema
     for key in path:
         known = here.get("properties", {})
         if here.get("additionalProperties") is False and isinstance(key, str) and key not in known:
-            return f"remove it; known here are {', '.join(name for name in known if name != '$schema')}"
+            return Phrase("remedy_known_here", names=", ".join(name for name in known if name != "$schema"))
         here = here.get("items", {}) if isinstance(key, int) else known.get(key, here.get("additionalProperties", {}))
         if "$ref" in here:
             here = schema["$defs"][here["$ref"].rpartition("/")[2]]
-        remedy = here.get("x-remedy", remedy)
+        remedy = Phrase(here["x-remedy"]) if "x-remedy" in here else remedy
     return remedy
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from acpagent.core import bounds
 from acpagent.core.events import Event, Notice
 from acpagent.core.host import Host
+from acpagent.core.phrases import told
 from acpagent.core.scope import Cancelled, Scope, run_closers
 from acpagent.core.toolcalls import Tool
 from acpagent.extensions import intercepts, speech, surface
@@ -163,7 +164,7 @@ class PluginHost:
         try:
             self._hand_in(sidecar, surface_id, filled)
         except SidecarFault as fault:
-            raise UnfitForm(str(fault)) from None
+            raise UnfitForm(told(fault)) from None
         with self._scope.lock:
             self._forms.pop(instance, None)
 
@@ -249,13 +250,13 @@ class PluginHost:
 
     def _unanswered(self, sidecar: Sidecar, event: str, before: Intercepted, fault: Exception) -> Intercepted:
         if sidecar.runtime.required:
-            return intercepts.refused(sidecar.name, event, before.payload, str(fault))
+            return intercepts.refused(sidecar.name, event, before.payload, told(fault))
         if not (isinstance(fault, SidecarFault) and fault.reason == "stopped"):  # that was said when it stopped
-            told = {"plugin": sidecar.name, "event": event, "cause": str(fault)}
+            params = {"plugin": sidecar.name, "event": event, "cause": told(fault)}
             with self._scope.lock:
-                known, self._told = str(told) in self._told, self._told | {str(told)}
+                known, self._told = str(params) in self._told, self._told | {str(params)}
             if not known:
-                self._show(Notice("warning", "plugin_skipped", told))
+                self._show(Notice("warning", "plugin_skipped", params))
         return before
 
 

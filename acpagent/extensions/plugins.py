@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acpagent.core import bounds, files, lineage
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import told
 from acpagent.extensions import manifest
 from acpagent.extensions.manifest import Manifest, ManifestError
 from acpagent.extensions.problems import Problem
@@ -29,7 +31,7 @@ class UnknownPlugin(PluginError):
     """There is none of that name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no plugin {bounds.printable(name)}; `acpagent plugin list` shows what there is")
+        super().__init__(Phrase("no_plugin", name=bounds.printable(name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ def enabled(home: str) -> tuple[tuple[Plugin, ...], tuple[Problem, ...]]:
     try:
         found = [one for one in installed(home) if one.record.enabled]
     except PluginError as error:
-        remedy = "correct it, or remove it and install your plugins again"
-        return (), (Problem("plugin", record_file(home), None, str(error), remedy),)
+        remedy = Phrase("remedy_record")
+        return (), (Problem("plugin", record_file(home), None, told(error), remedy),)
     plugins = tuple(Plugin(one.record.name, one.root, one.manifest) for one in found if one.manifest is not None)
     return plugins, tuple(problem for one in found for problem in one.problems)
 
@@ -166,14 +168,14 @@ def read_records(home: str) -> dict[str, Record]:
     try:
         written = json.loads(files.read_bytes(record_file(home), _MAX_BYTES))
         if not isinstance(written, dict) or written["version"] != _VERSION:
-            raise PluginError("it is of another version of acpagent")
+            raise PluginError(Phrase("record_other_version"))
         return {one["name"]: _record(one) for one in written["plugins"]}
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise PluginError(f"it cannot be read ({error.strerror})") from None
+        raise PluginError(Phrase("record_unreadable", cause=told(error))) from None
     except (files.NotText, KeyError, TypeError, ValueError, RecursionError):
-        raise PluginError("it is not a record of plugins") from None
+        raise PluginError(Phrase("record_none")) from None
 
 
 def _record(written: Mapping[str, Any]) -> Record:
@@ -208,17 +210,17 @@ def _look(home: str, record: Record) -> Installed:
     place = folder(home, record.name)
     root = os.path.realpath(place)
     if not os.path.isdir(place):
-        what, remedy = "is not there", f"install {record.name} again, or remove it with `acpagent plugin remove`"
+        what, remedy = Phrase("what_not_there"), Phrase("remedy_install_or_remove", name=record.name)
         return Installed(record, root, None, (Problem("plugin", place, None, what, remedy),))
     if os.path.islink(place) and not record.linked:
-        what, remedy = "is a link that was not installed as one", "install it with --link if it is yours"
+        what, remedy = Phrase("what_foreign_link"), Phrase("remedy_link")
         return Installed(record, root, None, (Problem("plugin", place, None, what, remedy),))
     try:
         found = manifest.read(root)
     except ManifestError as error:
         return Installed(record, root, None, error.problems)
     if found.name != record.name:
-        what = f"its name is {found.name} by now, and it was installed as {record.name}"
+        what = Phrase("what_renamed", now=found.name, name=record.name)
         path = os.path.join(root, manifest.MANIFEST)
-        return Installed(record, root, None, (Problem("plugin", path, None, what, "install it again"),))
+        return Installed(record, root, None, (Problem("plugin", path, None, what, Phrase("remedy_install_it_again")),))
     return Installed(record, root, found)

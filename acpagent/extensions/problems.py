@@ -32,6 +32,11 @@ class Problem:
     def told(self) -> Phrase:
         return Phrase("problem", place=self.place, what=self.what, remedy=self.remedy)
 
+    @property
+    def short(self) -> Phrase:
+        """Without the place."""
+        return Phrase("model_says_remedy", message=self.what, remedy=self.remedy)
+
     def __str__(self) -> str:
         return self.told
 

@@ -13,7 +13,9 @@ from types import MappingProxyType
 
 from acpagent.core import files as disk
 from acpagent.core.bounds import printable
+from acpagent.core.catalogue import Phrase
 from acpagent.core.paths import within
+from acpagent.core.phrases import told
 from acpagent.core.repositories import repository_of, top_of
 from acpagent.extensions import naming
 
@@ -97,7 +99,7 @@ def scan(cwd: str, home: str) -> Project:
             walk.visit(place, (root,))
         walk.visit_named()
     except _Refused as refused:
-        return Project(root, git, home, refusal=str(refused), stamps=walk.stamps)
+        return Project(root, git, home, refusal=told(refused), stamps=walk.stamps)
     found = dict(sorted(walk.files.items()))
     newest = max((max(stamp[-2:]) for stamp in walk.stamps.values() if stamp), default=0)
     settled = newest / 1e9 < began - _SETTLED_SECONDS
@@ -145,20 +147,20 @@ class _Walk:
         if within(real, self.home) or within(self.home, real):
             return
         if not within(real, self.root):
-            raise self._refused(relative, "is a link that leads out of the project")
+            raise self._refused(relative, Phrase("what_leaves_project"))
         self.stamps[real] = _stamp(real)
         try:
             status = os.stat(real)
         except FileNotFoundError:
             return  # a link to nothing; its stamp tells when that changes
         except OSError as error:
-            raise self._refused(relative, f"cannot be read ({error.strerror})") from None
+            raise self._refused(relative, Phrase("what_unreadable", cause=told(error))) from None
         if stat.S_ISDIR(status.st_mode):
             self._visit_directory(relative, real, above)
         elif stat.S_ISREG(status.st_mode):
             self._read(relative, path, real)
         else:
-            raise self._refused(relative, "is neither a file nor a directory")
+            raise self._refused(relative, Phrase("what_neither"))
 
     def visit_named(self) -> None:
         """Read the files that servers and hooks name, but for what they only write to: what runs is them."""
@@ -169,7 +171,7 @@ class _Walk:
             for path, data in self._named_in(one.data):
                 found[path] = data and found.get(path, True)
                 if len(found) > _MAX_NAMED:
-                    raise self._refused(one.path, f"names more than {_MAX_NAMED} things")
+                    raise self._refused(one.path, Phrase("what_many_things", most=_MAX_NAMED))
         for path, data in found.items():
             self._visit_if_file(path, data)
 
@@ -208,13 +210,13 @@ class _Walk:
 
     def _visit_directory(self, relative: str, real: str, above: tuple[str, ...]) -> None:
         if real in above:
-            raise self._refused(relative, "is a link that leads back to a directory it lies in")
+            raise self._refused(relative, Phrase("what_circle"))
         if len(above) > MAX_DEPTH:
-            raise self._refused(relative, f"lies more than {MAX_DEPTH} directories deep")
+            raise self._refused(relative, Phrase("what_deep", depth=MAX_DEPTH))
         try:
             names = sorted(os.listdir(real))
         except OSError as error:
-            raise self._refused(relative, f"cannot be read ({error.strerror})") from None
+            raise self._refused(relative, Phrase("what_unreadable", cause=told(error))) from None
         for name in names:
             self.visit(f"{relative}/{name}", (*above, real))
 
@@ -222,12 +224,12 @@ class _Walk:
         try:
             data, mode = _content(real)
         except disk.NotText as fault:
-            raise self._refused(relative, str(fault).removeprefix("it ")) from None
+            raise self._refused(relative, told(fault)) from None
         except OSError as error:
-            raise self._refused(relative, f"cannot be read ({error.strerror})") from None
+            raise self._refused(relative, Phrase("what_unreadable", cause=told(error))) from None
         self._bytes += len(data)
         if self._bytes > MAX_TOTAL:
-            raise _Refused(f"what it brings is larger than {MAX_TOTAL >> 20} MiB")
+            raise _Refused(Phrase("what_brings_much", size=MAX_TOTAL >> 20))
         if relative in SHARED_SETTINGS:
             hooks = _hooks_alone(data)
             if hooks is None:
@@ -240,10 +242,10 @@ class _Walk:
     def _count(self) -> None:
         self._entries += 1
         if self._entries > MAX_ENTRIES:
-            raise _Refused(f"what it brings is more than {MAX_ENTRIES} files")
+            raise _Refused(Phrase("what_brings_many", most=MAX_ENTRIES))
 
     def _refused(self, relative: str, what: str) -> _Refused:
-        return _Refused(f"{printable(relative)} {what}")
+        return _Refused(Phrase("path_what", path=printable(relative), what=what))
 
 
 def _stamp(path: str) -> tuple[int, ...] | None:
@@ -261,10 +263,10 @@ def _content(real: str) -> tuple[bytes, int]:
     with open(handle, "rb") as stream:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise disk.NotText("it is not a regular file")
+            raise disk.NotText(Phrase("file_irregular"))
         data = stream.read(MAX_FILE + 1)
     if len(data) > MAX_FILE:
-        raise disk.NotText(f"it is larger than {MAX_FILE >> 20} MiB")
+        raise disk.NotText(Phrase("file_large", size=MAX_FILE >> 20))
     return data, stat.S_IMODE(status.st_mode)
 
 

@@ -10,11 +10,12 @@ from typing import Any
 from acpagent.config.document import Document, Path
 from acpagent.config.problems import ConfigError, ConfigProblem
 from acpagent.core.bounds import one_line
+from acpagent.core.catalogue import Phrase
 from acpagent.extensions import jsonlines
 from acpagent.extensions.problems import Problem, of_config
 from acpagent.extensions.project import SERVER_FILES, Project
 
-_FORM = 'write `{"mcpServers": {"name": {"command": ...}}}`'
+_FORM = Phrase("remedy_servers_form")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ def find(files: Iterable[ServerFile]) -> Found:
             continue
         for entry in listed:
             if entry.name in entries:
-                what = f"{one_line(entry.name, 60)}: is named in {entries[entry.name].source} as well, which counts"
-                problems.append(Problem("server", file.path, entry.line, what, "remove one of the two", False))
+                what = Phrase("what_also_named", name=one_line(entry.name, 60), source=entries[entry.name].source)
+                problems.append(Problem("server", file.path, entry.line, what, Phrase("remedy_remove_one"), False))
             else:
                 entries[entry.name] = entry
     return tuple(entries.values()), tuple(problems)
@@ -77,16 +78,16 @@ def find(files: Iterable[ServerFile]) -> Found:
 def _entries(file: ServerFile) -> Iterator[ServerEntry]:
     """Raises `ConfigError`."""
     if file.data is None:
-        raise ConfigError(ConfigProblem(file.path, None, "is too large", "keep it short"))
+        raise ConfigError(ConfigProblem(file.path, None, Phrase("what_too_large"), Phrase("remedy_short")))
     page = jsonlines.parse(file.path, file.data)
     if not isinstance(page.value, dict):
-        raise ConfigError(page.problem((), "must hold one object", _FORM))
+        raise ConfigError(page.problem((), Phrase("what_one_object"), _FORM))
     if "mcpServers" in page.value and "servers" in page.value:
-        raise ConfigError(page.problem(("servers",), "stands beside mcpServers", "keep one of them"))
+        raise ConfigError(page.problem(("servers",), Phrase("what_beside"), Phrase("remedy_keep_one_of")))
     key = "servers" if "servers" in page.value else "mcpServers"
     for name, place, entry in _named(page, key):
         if not isinstance(entry, dict):
-            raise ConfigError(page.problem(place, "must be an object", _FORM))
+            raise ConfigError(page.problem(place, Phrase("what_object"), _FORM))
         if entry.get("enabled") is not False and entry.get("disabled") is not True:
             written = {**entry, "name": name}
             yield ServerEntry(name, written, file.source, file.path, file.folder, page.line(place), file.owner)
@@ -101,12 +102,12 @@ def _named(page: Document, key: str) -> Iterator[tuple[str, Path, Any]]:
             yield name, (key, name), entry
         return
     if not isinstance(listed, list):
-        raise ConfigError(page.problem((key,), "must hold servers by their names", _FORM))
+        raise ConfigError(page.problem((key,), Phrase("what_by_names"), _FORM))
     seen: set[str] = set()
     for number, entry in enumerate(listed):
         name = (entry.get("id") or entry.get("name")) if isinstance(entry, dict) else None
         if not isinstance(name, str) or name in seen:
-            what = "is a second server of its name" if name in seen else "is a server without a name"
-            raise ConfigError(page.problem((key, number), what, "give each an `id` of its own"))
+            what = Phrase("what_second_name") if name in seen else Phrase("what_no_name")
+            raise ConfigError(page.problem((key, number), what, Phrase("remedy_own_id")))
         seen.add(name)
         yield name, (key, number), entry

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from acpagent.core import bounds, diagnostics
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import TheirFault
+from acpagent.core.phrases import told
 from acpagent.core.process import Group, Result
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.extensions import manifest, speech
@@ -143,7 +145,7 @@ class Sidecar:
         try:
             threading.Thread(target=self._keep, name=f"acpagent-plugin-{self.name}", daemon=True).start()
         except RuntimeError:
-            self._stop("no thread can be started for it")
+            self._stop(Phrase("program_no_thread"))
             self._gone.set()
 
     def await_settled(self, seconds: float) -> bool:
@@ -156,7 +158,7 @@ class Sidecar:
             self._closing = True
             started = self._state != "new"
             ready = self._state == "ready"
-            self._cause = self._cause or "the session has ended"
+            self._cause = self._cause or Phrase("program_session_over")
         if not started:
             return True
         driver = self._driver
@@ -177,11 +179,11 @@ class Sidecar:
         try:
             driver = self._begin()
         except (OSError, RuntimeError, ValueError) as error:
-            self._stop(f"it cannot be started ({getattr(error, 'strerror', None) or error})")
+            self._stop(Phrase("program_not_started", cause=getattr(error, "strerror", None) or error))
             self._end()
             return
         if not self._settled.wait(HANDSHAKE_SECONDS):
-            self._stop(f"it did not answer {speech.INITIALIZE} within {HANDSHAKE_SECONDS:g} s")
+            self._stop(Phrase("program_no_greeting", method=speech.INITIALIZE, seconds=f"{HANDSHAKE_SECONDS:g}"))
         self._group.wait()
         result = self._group.finish()
         self._stop(_ended(result))
@@ -249,12 +251,12 @@ class Sidecar:
             return  # whoever noticed has said so
         try:
             if answer.error is not None:
-                raise SidecarFault("refused", f"it refused {speech.INITIALIZE}")
+                raise SidecarFault("refused", Phrase("program_refused", method=speech.INITIALIZE))
             result = speech.answered(speech.INITIALIZE, answer.result)
             if result["name"] != self.name:
-                raise SidecarFault("invalid_answer", f"its answer to {speech.INITIALIZE} has another name")
+                raise SidecarFault("invalid_answer", Phrase("program_other_name", method=speech.INITIALIZE))
         except SidecarFault as fault:
-            self._stop(str(fault))
+            self._stop(told(fault))
             return
         assert self._driver is not None
         self._driver.notify(speech.INITIALIZED, {})
@@ -276,7 +278,7 @@ class Sidecar:
             if self._state == "stopped":
                 return
             self._state = "stopped"
-            self._cause = self._cause or bounds.one_line(cause, _CAUSE_LETTERS)
+            self._cause = self._cause or cause
             slots = list(self._slots)
         self._group.stop()
         self._settled.set()
@@ -307,7 +309,7 @@ class Sidecar:
                 self._slots.discard(slot)
         if answer.error is not None:
             told = bounds.one_line(bounds.visible(answer.error["message"]), _CAUSE_LETTERS)
-            raise SidecarFault("refused", f"it answered with an error: {told}")
+            raise SidecarFault("refused", Phrase("program_error", said=told))
         return speech.answered(method, answer.result)
 
     def _numbered(self, event: str, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -328,7 +330,7 @@ class Sidecar:
             if fits:
                 self._driver.notify(speech.EVENT, self._numbered(event, payload))
         if not fits:
-            self._stop("it does not read what it is told")
+            self._stop(Phrase("program_deaf"))
 
     def withdraw(self, call_id: str) -> None:
         """Tell it that nobody waits for a call any more."""
@@ -341,7 +343,7 @@ class Sidecar:
             self._late += 1
             hopeless = self._late >= _LATE_IN_A_ROW
         if hopeless:
-            self._stop(f"it did not answer {_LATE_IN_A_ROW} times in a row")
+            self._stop(Phrase("program_late", most=_LATE_IN_A_ROW))
 
     def ask_later(self, method: str, params: Mapping[str, Any]) -> None:
         """Ask something whose answer does not matter. Never blocks. Raises `SidecarFault` for what is too large."""
@@ -357,16 +359,16 @@ class Sidecar:
     def _notify(self, method: str, params: dict[str, Any]) -> None:
         assert self._driver is not None
         if self._driver.queued() > _UNREAD_BYTES:
-            self._stop("it does not read what it is told")
+            self._stop(Phrase("program_deaf"))
         else:
             self._driver.notify(method, params)
 
     def _exchange(self, slot: _Slot, method: str, params: Mapping[str, Any], seconds: float, patient: bool) -> Answer:
         deadline, scope = time.monotonic() + seconds, slot.scope
         if self._state == "new":
-            raise SidecarFault("stopped", "it was not started")
+            raise SidecarFault("stopped", Phrase("program_unstarted"))
         if not scope.wait_for(lambda: self._state != "starting", seconds):
-            raise SidecarFault("timeout", f"it was not ready within {seconds:g} s")
+            raise SidecarFault("timeout", Phrase("program_not_ready", seconds=f"{seconds:g}"))
         self._check_running()
         assert self._driver is not None
         with scope.open(), self._lock:
@@ -376,7 +378,7 @@ class Sidecar:
         try:
             while not scope.wait_for(lambda: self._has(slot), max(0.0, deadline - time.monotonic())):
                 if not (patient and self.asking):
-                    raise SidecarFault("timeout", f"it did not answer within {seconds:g} s")
+                    raise SidecarFault("timeout", Phrase("program_silent", seconds=f"{seconds:g}"))
                 deadline = time.monotonic() + seconds
         except (Cancelled, SidecarFault):
             self._driver.abandon(call_id)
@@ -386,7 +388,7 @@ class Sidecar:
             self._driver.abandon(call_id)
             scope.wait_for(lambda: self._state == "stopped", _CAUSE_SECONDS)
             self._check_running()
-            raise SidecarFault("stopped", "it ended meanwhile")
+            raise SidecarFault("stopped", Phrase("program_ended"))
         with self._lock:
             self._late = 0
         return answer
@@ -396,7 +398,7 @@ class Sidecar:
 
     def _check_running(self) -> None:
         if self._state == "stopped" or self._closing:
-            raise SidecarFault("stopped", self._cause or "it is being ended")
+            raise SidecarFault("stopped", self._cause or Phrase("program_ending"))
 
     # -- what it asks: the driver's receiver, on the reader thread
 
@@ -417,7 +419,7 @@ class Sidecar:
                 self._admit(notification.method)
                 self._desk.publish(self, speech.checked(notification.method, notification.params))
             elif not self._heard.take():
-                self._stop("it says too much")
+                self._stop(Phrase("program_loud"))
         except TheirFault as fault:
             self._site.log(f"plugin {self.name}: {notification.method} was refused: {fault.message}")
 
@@ -425,16 +427,16 @@ class Sidecar:
         """It closed its output, or the connection was ended from here. A program that is ending by itself tells more by
         how it ends, so that comes first."""
         if not self._group.wait(_ENDING_SECONDS) and not self._closing:
-            self._stop("it closed its output")
+            self._stop(Phrase("program_closed_output"))
         self._settled.set()
 
     def _on_refusal(self, refusal: Refusal) -> None:
         """A line that was no message. Some come from a stray `print`; too many, or a lost one, are the end."""
         self._garbage += 1
         if refusal.oversize:
-            self._stop(f"it sent a line of more than {speech.FRAME_BYTES >> 20} MiB")
+            self._stop(Phrase("program_long_line", size=speech.FRAME_BYTES >> 20))
         elif self._garbage >= _GARBAGE_LINES:
-            self._stop("what it writes to stdout are no messages")
+            self._stop(Phrase("program_garbage"))
         elif self._garbage == 1:
             self._site.log(f"plugin {self.name}: a line on its stdout is no message; stdout is for messages alone")
 
@@ -442,7 +444,7 @@ class Sidecar:
         """Raises `TheirFault` for a method that is unknown, undeclared, or asked for too early."""
         assert self._driver is not None
         if not self._heard.take() or self._driver.queued() > _UNREAD_BYTES:
-            self._stop("it says too much")
+            self._stop(Phrase("program_loud"))
         if method not in (speech.PUBLISH, speech.REQUEST):
             raise speech.fault("unknown_method", "there is no such method", codes.METHOD_NOT_FOUND)
         if self._state != "ready":
@@ -453,8 +455,8 @@ class Sidecar:
 
 def _ended(result: Result) -> str:
     if result.signal is not None:
-        return f"it was ended by {result.signal}"
-    return "it would not end" if result.exit_code is None else f"it ended with exit code {result.exit_code}"
+        return Phrase("program_signal", signal=result.signal)
+    return Phrase("program_stuck") if result.exit_code is None else Phrase("program_exit", code=result.exit_code)
 
 
 def _check_size(params: Mapping[str, Any]) -> None:
@@ -462,6 +464,6 @@ def _check_size(params: Mapping[str, Any]) -> None:
     try:
         size = len(json.dumps(params, allow_nan=False))
     except ValueError:
-        raise SidecarFault("invalid_params", "what it would have to be told is no JSON") from None
+        raise SidecarFault("invalid_params", Phrase("program_no_json")) from None
     if size > speech.FRAME_BYTES - 1024:
-        raise SidecarFault("frame_too_large", "what it would have to be told is too large")
+        raise SidecarFault("frame_too_large", Phrase("program_too_large"))

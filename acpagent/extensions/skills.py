@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from acpagent.config.problems import ConfigError
 from acpagent.core.bounds import one_line, printable
+from acpagent.core.catalogue import Phrase
 from acpagent.extensions import frontmatter
 from acpagent.extensions.folders import Folder
 from acpagent.extensions.frontmatter import Page
@@ -132,13 +133,13 @@ def parse(path: str, data: bytes, called: str) -> tuple[Skill, tuple[Problem, ..
     `ConfigError` for one that cannot be used."""
     page = frontmatter.read("skill", path, data)
     if page.head is None:
-        raise frontmatter.error(page, "description", "is missing", "begin with `---`, name, description and `---`")
+        raise frontmatter.error(page, "description", Phrase("what_missing"), Phrase("remedy_skill_begin"))
     fields = page.fields()
     remarks = [*page.remarks, *frontmatter.unknown_fields("skill", page, _FIELDS)]
     reader = _Fields(page, fields, remarks)
     name, description = reader.name(called), reader.description()
     if not page.body.strip():
-        raise frontmatter.error(page, "description", "has no text after it", "write what to do below the second `---`")
+        raise frontmatter.error(page, "description", Phrase("what_no_text_after"), Phrase("remedy_skill_text"))
     soba = reader.soba()
     skill = Skill(
         name=name,
@@ -175,21 +176,21 @@ class _Fields:
         """What it calls itself, or else what its file is called. Raises `ConfigError` for what nobody could type."""
         name = self._fields.get("name", called)
         if not isinstance(name, str) or len(name) > MAX_NAME or not _CALLABLE.fullmatch(name):
-            remedy = f"use at most {MAX_NAME} small letters, digits and hyphens"
-            raise frontmatter.error(self._page, "name", "cannot be used as a name", remedy)
+            remedy = Phrase("remedy_skill_name", most=MAX_NAME)
+            raise frontmatter.error(self._page, "name", Phrase("what_no_skill_name"), remedy)
         if not NAME.fullmatch(name):
-            self.remark("name", "should have only small letters, digits and single hyphens", "rename it")
+            self.remark("name", Phrase("what_odd_skill_name"), Phrase("remedy_rename"))
         elif name != called:
-            self.remark("name", f"differs from {printable(called)}, as it is called on the disk", "make them the same")
+            self.remark("name", Phrase("what_differs", name=printable(called)), Phrase("remedy_same"))
         return name
 
     def description(self) -> str:
         text = self._fields.get("description")
         if not isinstance(text, str) or not text.strip():
-            remedy = "say in a sentence what it does and when to use it"
-            raise frontmatter.error(self._page, "description", "is missing", remedy)
+            remedy = Phrase("remedy_description")
+            raise frontmatter.error(self._page, "description", Phrase("what_missing"), remedy)
         if len(text) > MAX_DESCRIPTION:
-            self.remark("description", f"is longer than {MAX_DESCRIPTION} letters and was cut", "shorten it")
+            self.remark("description", Phrase("what_long_cut", most=MAX_DESCRIPTION), Phrase("remedy_shorten"))
         return one_line(text, MAX_DESCRIPTION)
 
     def text(self, key: str, limit: int = 200) -> str:
@@ -197,7 +198,7 @@ class _Fields:
         if value is None:
             return ""
         if not isinstance(value, str | int | float) or len(str(value)) > limit:
-            self.remark(key, "is not a short text and does not count", f"use at most {limit} letters")
+            self.remark(key, Phrase("what_no_short_text"), Phrase("remedy_letters", most=limit))
             return ""
         return one_line(str(value), limit)
 
@@ -209,7 +210,7 @@ class _Fields:
         if isinstance(value, str):
             return (value,)
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            self.remark(key, "is not a list of texts and does not count", "write it as `[one, two]`")
+            self.remark(key, Phrase("what_no_list"), Phrase("remedy_list"))
             return ()
         return tuple(value)
 
@@ -219,31 +220,31 @@ class _Fields:
         if isinstance(value, str) and value.lower() in ("true", "false"):
             value = value.lower() == "true"
         if not isinstance(value, bool):
-            self.remark(key, f"is neither true nor false and counts as {not default}".lower(), "write true or false")
+            self.remark(key, Phrase("what_counts_as", value=str(not default).lower()), Phrase("remedy_true_false"))
             return not default
         return value
 
     def metadata(self) -> Mapping[str, str]:
         value = self._fields.get("metadata", {})
         if not isinstance(value, dict):
-            self.remark("metadata", "is not a map and does not count", "write lines of the form `key: value` below it")
+            self.remark("metadata", Phrase("what_no_map"), Phrase("remedy_map"))
             return MappingProxyType({})
         plain = {key: str(one) for key, one in value.items() if isinstance(one, str | int | float)}
         if len(plain) < len(value):
-            self.remark("metadata", "has values that are no texts, which do not count", "write plain texts")
+            self.remark("metadata", Phrase("what_no_texts"), Phrase("remedy_texts"))
         return MappingProxyType(plain)
 
     def soba(self) -> dict[str, Any]:
         """What the block of that name says: `version`, `triggers`, `sections`, `memory`, `off`."""
         block = self._fields.get("soba") or {}
         if not isinstance(block, dict):
-            self.remark("soba", "is not a map and does not count", "write lines of the form `key: value` below it")
+            self.remark("soba", Phrase("what_no_map"), Phrase("remedy_map"))
             block = {}
         for key in block.keys() - _SOBA:
-            self.remark("soba", f"{one_line(key, 40)} is not known here", "remove it or check its name")
+            self.remark("soba", Phrase("what_unknown_part", name=one_line(key, 40)), Phrase("remedy_check_name"))
         memory = block.get("memory-policy", "none")
         if memory not in ("none", "read", "write", "read-write"):
-            self.remark("soba", "memory-policy does not count", "use none, read, write or read-write")
+            self.remark("soba", Phrase("what_memory_policy"), Phrase("remedy_memory_policy"))
             memory = "none"
         return {
             "version": one_line(str(block.get("version", "")), 80),
@@ -254,7 +255,8 @@ class _Fields:
         }
 
     def remark(self, key: str, what: str, remedy: str) -> None:
-        self._remarks.append(Problem("skill", self._page.file, self._page.line(key), f"{key}: {what}", remedy, False))
+        told_of = Phrase("problem_field", name=key, what=what)
+        self._remarks.append(Problem("skill", self._page.file, self._page.line(key), told_of, remedy, False))
 
 
 def _tools(written: Sequence[str]) -> tuple[str, ...]:

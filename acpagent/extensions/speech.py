@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import TheirFault
 from acpagent.extensions.manifest import SCHEMA
 from acpagent.wire import codes
@@ -51,6 +52,6 @@ def answered(method: str, result: Any) -> dict[str, Any]:
     wrong = check_document(SCHEMA, result, f"{method}.result")
     if wrong:
         told = str(wrong[0]) if wrong[0].path else wrong[0].text
-        raise SidecarFault("invalid_answer", f"its answer to {method} does not fit ({told})")
+        raise SidecarFault("invalid_answer", Phrase("program_misfit", method=method, wrong=told))
     checked_result: dict[str, Any] = result
     return checked_result

@@ -10,7 +10,7 @@ from acpagent.core import bounds, forms
 from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Surface, SurfaceKind
 from acpagent.core.forms import Answer, Field, FieldKind, Form, Option
-from acpagent.core.phrases import joined, titled
+from acpagent.core.phrases import joined, titled, told
 from acpagent.core.toolcalls import ToolCall
 
 _KINDS: Mapping[str, FieldKind] = {"confirm": "boolean", "input": "text", "select": "choice", "multiselect": "multi"}
@@ -34,15 +34,15 @@ def check(payload: Mapping[str, Any]) -> None:
     """Look at what a schema cannot say of a form. Raises `UnfitForm`."""
     keys = [one["key"] for one in payload["fields"]]
     if len(set(keys)) != len(keys):
-        raise UnfitForm("two of its fields have the same key")
+        raise UnfitForm(Phrase("form_same_key"))
     for one in payload["fields"]:
         offered = [option["value"] for option in one.get("options", ())]
         if len(set(offered)) != len(offered):
-            raise UnfitForm(f"the field {one['key']} offers a value twice")
+            raise UnfitForm(Phrase("form_same_value", key=one["key"]))
         default = one.get("default", ())
         chosen = [default] if one["kind"] == "select" and "default" in one else default
         if one["kind"] in ("select", "multiselect") and not set(chosen) <= set(offered):
-            raise UnfitForm(f"the default of the field {one['key']} is none of its options")
+            raise UnfitForm(Phrase("form_odd_default", key=one["key"]))
 
 
 def form(plugin: str, payload: Mapping[str, Any], types: bool) -> Form:
@@ -51,7 +51,7 @@ def form(plugin: str, payload: Mapping[str, Any], types: bool) -> Form:
     check(payload)
     fields = tuple(_field(one) for one in payload["fields"] if types or one["kind"] != "input")
     if not fields or (not types and any(one["kind"] == "input" and _is_open(one) for one in payload["fields"])):
-        raise UnfitForm("nothing can be typed in here, and the form needs it")
+        raise UnfitForm(Phrase("form_no_typing"))
     words = [payload["title"], payload.get("message", "")]
     if not types and len(fields) == 1:  # then the message is the question
         words.append(next(one["label"] for one in payload["fields"] if one["key"] == fields[0].name))
@@ -84,7 +84,7 @@ def submitted(payload: Mapping[str, Any], given: Mapping[str, Any]) -> Values:
     try:
         answer = Answer("accept", forms.check(form("", payload, types=True), dict(given)))
     except ValueError as error:
-        raise UnfitForm(str(error)) from None
+        raise UnfitForm(told(error)) from None
     return values(payload, answer) or {}
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from acpagent.core import lineage
 from acpagent.core.bounds import asked_line, printable
+from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import OurFault
 from acpagent.extensions.problems import Problem
 from acpagent.extensions.project import SERVER_FILES, Project, ProjectFile, scan
@@ -19,7 +20,7 @@ Status = Literal["nothing_to_trust", "untrusted", "trusted", "changed"]
 SHORT = 16  # letters of a fingerprint that a person repeats: 64 bits that nobody hits by trying
 _MAX_LINES = 60
 _MAX_LINE = 240
-HOW = "look at it with `/project-trust approve` or `acpagent trust approve` and approve it there"
+HOW = Phrase("remedy_trust")
 
 
 class Approved(Protocol):
@@ -64,13 +65,13 @@ class Standing:
         """What a person should know before they wonder; None if all is well."""
         project = self.project
         if project.refusal is not None:
-            what = f"nothing of what this project brings is used: {project.refusal}"
-            return Problem("trust", project.root, None, what, "remove that, or work without the project's extensions")
+            what = Phrase("what_refused", cause=project.refusal)
+            return Problem("trust", project.root, None, what, Phrase("remedy_without"))
         if self.status == "untrusted":
-            what = f"nothing of what this project brings ({_counted(project)}) is used before you trust it"
+            what = Phrase("what_untrusted", files=_counted(project))
             return Problem("trust", project.root, None, what, HOW)
         if self.status == "changed":
-            what = f"what this project brings has changed since you trusted it and is not used: {_listed(self.changes)}"
+            what = Phrase("what_changed", files=_listed(self.changes))
             return Problem("trust", project.root, None, what, HOW)
         return None
 
@@ -105,11 +106,11 @@ def approve(cwd: str, home: str, approvals: Approvals, seen: str) -> Standing:
         raise NotApproved(lineage.REFUSAL)
     project = scan(cwd, home)
     if project.refusal is not None:
-        raise NotApproved(f"this project cannot be trusted: {project.refusal}")
+        raise NotApproved(Phrase("trust_cannot", cause=project.refusal))
     if project.is_empty:
-        raise NotApproved("this project brings nothing that could be trusted")
+        raise NotApproved(Phrase("trust_nothing"))
     if len(seen) < SHORT or not project.fingerprint.startswith(seen.lower()):
-        raise NotApproved("that is not the fingerprint of what is there now; look at it again")
+        raise NotApproved(Phrase("trust_other_fingerprint"))
     approve_as_read(project, approvals)
     return look(cwd, home, approvals)
 
@@ -127,9 +128,9 @@ def revoke(cwd: str, approvals: Approvals) -> None:
 
 def contents(project: Project) -> tuple[str, ...]:
     """What a project could run or say to the model, a line for each, with nothing hidden in it."""
-    lines = [asked_line(line, _MAX_LINE) for one in project.files.values() for line in _content(one)]
+    lines = [line for one in project.files.values() for line in _content(one)]
     if len(lines) > _MAX_LINES:
-        lines[_MAX_LINES:] = [f"and {len(lines) - _MAX_LINES} more"]
+        lines[_MAX_LINES:] = [Phrase("and_more", count=len(lines) - _MAX_LINES)]
     return tuple(lines)
 
 
@@ -149,24 +150,32 @@ def _changes(project: Project, approved: Mapping[str, str]) -> tuple[str, ...]:
 
 def _counted(project: Project) -> str:
     number = len(project.files)
-    return f"{number} file{'' if number == 1 else 's'}: {_listed(tuple(project.files))}"
+    code = "trust_files_one" if number == 1 else "trust_files"
+    return Phrase(code, count=number, names=_listed(tuple(project.files)))
 
 
 def _listed(paths: tuple[str, ...], shown: int = 5) -> str:
     names = [printable(path)[:80] for path in paths[:shown]]
-    return ", ".join(names) + (f" and {len(paths) - shown} more" if len(paths) > shown else "") or "its repository"
+    if not names:
+        return Phrase("trust_repository_itself")
+    listed = ", ".join(names)
+    return Phrase("listed_more", names=listed, count=len(paths) - shown) if len(paths) > shown else listed
+
+
+def _shown(text: str) -> str:
+    return asked_line(text, _MAX_LINE)
 
 
 def _content(one: ProjectFile) -> Iterator[str]:
-    parts = one.path.split("/")
+    parts, path = one.path.split("/"), _shown(one.path)
     if parts[-1] == "SKILL.md" or (len(parts) == 3 and parts[1] == "skills" and parts[-1].endswith(".md")):
-        yield f"{one.path}: a skill, instructions for the model"
+        yield Phrase("trust_skill", path=path)
     elif parts[1:2] == ["commands"] and parts[-1].endswith(".md"):
-        yield f"{one.path}: a command, instructions for the model"
+        yield Phrase("trust_command", path=path)
     elif one.data is not None and one.path.endswith(".json"):
         yield from _of_json(one)
     else:
-        yield f"{one.path}: a file{' that can run' if one.mode & 0o111 else ''}"
+        yield Phrase("trust_program" if one.mode & 0o111 else "trust_file", path=path)
 
 
 def _of_json(one: ProjectFile) -> Iterator[str]:
@@ -175,11 +184,12 @@ def _of_json(one: ProjectFile) -> Iterator[str]:
     except (ValueError, RecursionError):
         written = None
     found = list(_runs(written, ""))
-    kind = "starts a server" if one.path in SERVER_FILES else "runs"
+    kind = "trust_starts" if one.path in SERVER_FILES else "trust_runs"
+    path = _shown(one.path)
     for name, line in found:
-        yield f"{one.path}: {name + ' ' if name else ''}{kind}: {line}"
+        yield Phrase(f"{kind}_named" if name else kind, path=path, name=_shown(name), line=line)
     if not found:
-        yield f"{one.path}: a file"
+        yield Phrase("trust_file", path=path)
 
 
 def _runs(value: Any, name: str) -> Iterator[tuple[str, str]]:
@@ -194,17 +204,19 @@ def _runs(value: Any, name: str) -> Iterator[tuple[str, str]]:
         line = value.get(key)
         if isinstance(line, str | list):
             words = [line] if isinstance(line, str) else line
-            yield own, " ".join(map(str, [*words, *_arguments(value, key)]))
+            yield own, _with_variables(_shown(" ".join(map(str, [*words, *_arguments(value, key)]))), value, key)
     for key, item in value.items():
         yield from _runs(item, name if key in ("hooks", "servers", "mcpServers") else key)
 
 
 def _arguments(value: dict[str, Any], key: str) -> list[Any]:
-    """The arguments of a command, and which variables it gets: their values may be secrets."""
-    if key != "command":
-        return []
-    args, env = value.get("args"), value.get("env")
-    found = list(args) if isinstance(args, list) else []
-    if isinstance(env, dict) and env:
-        found.append(f"(with {', '.join(env)} set)")
-    return found
+    args = value.get("args")
+    return list(args) if key == "command" and isinstance(args, list) else []
+
+
+def _with_variables(line: str, value: dict[str, Any], key: str) -> str:
+    """A command with the variables that it gets: their values may be secrets."""
+    env = value.get("env")
+    if key != "command" or not isinstance(env, dict) or not env:
+        return line
+    return Phrase("trust_with", line=line, names=_shown(", ".join(map(str, env))))

@@ -9,6 +9,7 @@ from concurrent.futures import CancelledError, Future
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.forms import Answer, Form
 from acpagent.core.process import Sink
 from acpagent.core.scope import Scope
@@ -104,7 +105,7 @@ class Exchange:
             async with asyncio.timeout(seconds) as self._timer:
                 return await work()
         except TimeoutError:
-            raise ServerFault(f"no answer came within {seconds:g} s") from None
+            raise ServerFault(Phrase("server_no_answer", seconds=f"{seconds:g}")) from None
         finally:
             self._timer, self._over = None, True
             for answered in tuple(self._asked):  # the server may go on asking for a call that is over
@@ -114,7 +115,7 @@ class Exchange:
         try:
             return future.result()
         except CancelledError:
-            raise ServerFault("the connection was closed") from None
+            raise ServerFault(Phrase("server_closed")) from None
 
 
 def _cancel(future: Future[Any]) -> None:

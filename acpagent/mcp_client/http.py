@@ -15,6 +15,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from acpagent.core.catalogue import Phrase
 from acpagent.mcp_client.spec import ServerSpec
 from acpagent.wire.framing import LINE_LIMIT
 
@@ -97,7 +98,7 @@ class _Bounded(httpx2.AsyncByteStream):
         async for piece in self._body:
             size += len(piece)
             if size > LINE_LIMIT:
-                raise TooLarge(f"the answer is larger than {LINE_LIMIT >> 20} MiB")
+                raise TooLarge(Phrase("server_too_large", size=LINE_LIMIT >> 20))
             yield piece
 
     async def aclose(self) -> None:

@@ -22,13 +22,13 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
+from acpagent.core.catalogue import Phrase
 from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.private import PrivateFile
 
 HOST = "127.0.0.1"
 PATH = "/callback"
 _REQUEST_BYTES = 16_384
-SIGN_IN = "it wants you to sign in"
 
 
 class SignIn(Exception):
@@ -149,7 +149,7 @@ class Redirect:
                 result = AuthorizationCodeResult(code=values["code"], state=values.get("state"), iss=values.get("iss"))
                 self._came.set_result(result)
             else:
-                self._came.set_exception(ServerFault("signing in was refused"))
+                self._came.set_exception(ServerFault(Phrase("server_sign_in_refused")))
         if "error" in values:
             return "200 OK", "You were not signed in. You can close this page."
         return "200 OK", "You are signed in. You can close this page."

@@ -10,6 +10,7 @@ from concurrent.futures import wait as wait_for_futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Level
 from acpagent.core.scope import Scope
 from acpagent.core.toolcalls import Tool
@@ -184,14 +185,13 @@ class Pool:
         that must not wait. Returns once the server is ready. Raises `ServerFault`, `Cancelled`."""
         server = self._get(name)
         if server.spec.transport == "stdio":
-            raise ServerFault(f"The MCP server {name} is a program here, which nobody signs in to.")
+            raise ServerFault(Phrase("server_is_program", server=name))
         self._end([server])
         server.start(show)
         ready = self.wait(Plan(self, {name: server}, []), scope, seconds)
         if not ready or server.state != "ready":
-            raise ServerFault(
-                f"The MCP server {name}: signing in did not succeed: {server.status.cause or 'too late'}."
-            )
+            cause = server.status.cause or Phrase("server_too_late")
+            raise ServerFault(Phrase("server_no_sign_in", server=name, cause=cause))
 
     def sign_out(self, name: str) -> None:
         """Forget a server's tokens and end the connection. Raises `ServerFault`, OSError."""
@@ -224,7 +224,7 @@ class Pool:
         with self._lock:
             server = self._servers.get(name)
         if server is None:
-            raise ServerFault(f"There is no MCP server {name!r} in this session.")
+            raise ServerFault(Phrase("server_unknown", server=name))
         return server
 
     def _end(self, servers: Iterable[Server]) -> None:

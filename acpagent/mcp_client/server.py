@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from acpagent.core import bounds, diagnostics
 from acpagent.core.blocks import Block
+from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Level
+from acpagent.core.phrases import told
 from acpagent.mcp_client import loop, results
 from acpagent.mcp_client.exchange import Exchange
 from acpagent.mcp_client.faults import ServerFault
@@ -165,14 +167,12 @@ class Server:
         with self._lock:
             life = self._life
         if life is None or self._state == "failed":
-            raise ServerFault(f"The MCP server {self.spec.name} is not running{self._because()}.")
+            code = "server_down_because" if self._cause else "server_down"
+            raise ServerFault(Phrase(code, server=self.spec.name, cause=self._cause))
         try:
             return exchange.run(lambda: life.ask(work, exchange), seconds)
         except ServerFault as fault:
-            raise ServerFault(f"The MCP server {self.spec.name}: {fault}.") from None
-
-    def _because(self) -> str:
-        return f": {self._cause}" if self._cause else ""
+            raise ServerFault(Phrase("server_says", server=self.spec.name, cause=told(fault))) from None
 
     def _move(self, state: State) -> None:
         """Under the lock."""
@@ -235,7 +235,7 @@ class _Life:
         try:
             self._over = loop.submit(self._run)
         except RuntimeError:
-            self._server.failed(self, "no thread can be started for it", False)
+            self._server.failed(self, Phrase("server_no_thread"), False)
 
     def end(self) -> Future[None] | None:
         loop.call_soon(self._stop)
@@ -245,7 +245,8 @@ class _Life:
         """Do something with the connection, as soon as there is one. Raises `ServerFault`."""
         while (connection := self._connection) is None or connection.lost:
             if self._ending or self._server.state == "failed":
-                raise ServerFault(f"it is not running: {self._server.status.cause or 'it was stopped'}")
+                cause = self._server.status.cause or Phrase("server_was_stopped")
+                raise ServerFault(Phrase("server_not_running", cause=cause))
             if self._settled is None:
                 self._settled = asyncio.Event()
             await self._settled.wait()
@@ -262,7 +263,7 @@ class _Life:
 
         if words.is_lost(error):
             connection.end()
-            return ServerFault(f"{words.of(error, self._server.spec)} before it answered")
+            return ServerFault(Phrase("server_before_answer", cause=words.of(error, self._server.spec)))
         return ServerFault(words.of(error, self._server.spec))
 
     async def _run(self) -> None:
@@ -281,7 +282,7 @@ class _Life:
                 await self._supervisor.run()
         except Exception as error:  # the package is not there, or we are wrong: a server must not hang in between
             diagnostics.report(loop.NAME, "the life of a server", error)
-            self.has_failed(f"{type(error).__name__} while it was looked after", sign_in=False)
+            self.has_failed(Phrase("server_in_life", kind=type(error).__name__), sign_in=False)
         finally:
             self._ending = True
             self._wake(None)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from acpagent.config.settings import McpServerSettings
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
 from acpagent.mcp_client.faults import SpecError
 
 Transport = Literal["stdio", "http", "sse"]
@@ -72,11 +73,11 @@ def read(written: Any, source: str = "") -> ServerSpec:
     """One server as editors and `.mcp.json` files write it: `name`, `type`, `command`, `args`, `env`, `cwd`, `url`,
     `headers`, with `env` and `headers` as a map or as a list of `{name, value}`. Raises `SpecError`."""
     if not isinstance(written, Mapping):
-        raise SpecError("MCP server must be an object")
+        raise SpecError(Phrase("spec_object"))
     name = _text(written, "name", "MCP server")
     if not name.strip():
-        raise SpecError("MCP server name is required")
-    where = f'MCP server "{bounds.one_line(name, 80)}"'
+        raise SpecError(Phrase("spec_name"))
+    where = _called(name)
     transport = _transport(written, where)
     common: dict[str, Any] = {
         "name": name,
@@ -111,7 +112,7 @@ def of_settings(settings: McpServerSettings, lookup: Mapping[str, str]) -> Serve
 def of_file(written: Mapping[str, Any], source: str, lookup: Mapping[str, str]) -> ServerSpec:
     """A server as a file has it that the person wrote or trusts, `${VAR}` filled in from `lookup`; SOBA's spelling
     (`auth`, `timeoutMs`) counts, too. Raises `SpecError`."""
-    where = f'MCP server "{bounds.one_line(_text(written, "name", "MCP server"), 80)}"'
+    where = _called(_text(written, "name", "MCP server"))
     now = dict(written)
     if "timeoutMs" in now:
         now.setdefault("call_timeout_seconds", _seconds(now, "timeoutMs", where, CALL_SECONDS) / 1000)
@@ -127,10 +128,10 @@ def _auth_header(auth: Any, where: str) -> tuple[str, str] | None:
     if auth is None or (isinstance(auth, Mapping) and auth.get("type") in ("none", "oauth")):
         return None
     if not isinstance(auth, Mapping) or auth.get("type") not in ("bearerEnv", "apiKeyEnv"):
-        raise SpecError(f"{where} auth must have a type: none, oauth, bearerEnv or apiKeyEnv")
+        raise SpecError(Phrase("spec_auth_type", where=where))
     variable = _text(auth, "env", f"{where} auth")
     if _VARIABLE.fullmatch(f"${{{variable}}}") is None:
-        raise SpecError(f"{where} auth env must be the name of a variable")
+        raise SpecError(Phrase("spec_auth_env", where=where))
     if auth["type"] == "bearerEnv":
         return "Authorization", f"Bearer ${{{variable}}}"
     return _text(auth, "header", f"{where} auth") or "X-API-Key", f"${{{variable}}}"
@@ -146,7 +147,7 @@ def expanded(spec: ServerSpec, lookup: Mapping[str, str]) -> ServerSpec:
     def value(found: re.Match[str]) -> str:
         known = lookup.get(found[1]) or found[2]
         if known is None:
-            raise SpecError(f'MCP server "{spec.name}": the variable {found[1]} is not set')
+            raise SpecError(Phrase("spec_variable", where=_called(spec.name), name=found[1]))
         return known
 
     return replace(
@@ -168,41 +169,45 @@ def merged(*groups: Iterable[ServerSpec]) -> tuple[ServerSpec, ...]:
     return tuple(found.values())
 
 
+def _called(name: str) -> Phrase:
+    return Phrase("spec_server", name=bounds.one_line(name, 80))
+
+
 def _transport(written: Mapping[str, Any], where: str) -> Transport:
     kind = written.get("type") or written.get("transport")
     if kind is None:
         return "http" if written.get("url") and not written.get("command") else "stdio"
     transport = _TRANSPORTS.get(kind.lower()) if isinstance(kind, str) else None
     if transport is None:
-        raise SpecError(f"{where} uses an unsupported transport; use stdio, http or sse")
+        raise SpecError(Phrase("spec_transport", where=where))
     return transport
 
 
 def _stdio(written: Mapping[str, Any], where: str, common: dict[str, Any]) -> ServerSpec:
     command = _text(written, "command", where)
     if not command.strip():
-        raise SpecError(f"{where} command is required")
+        raise SpecError(Phrase("spec_needed", where=where, key="command"))
     args = written.get("args") or []
     if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
-        raise SpecError(f"{where} args must be a list of strings")
+        raise SpecError(Phrase("spec_args", where=where))
     env = _pairs(written, "env", where)
     if any("\0" in text for text in (command, *args, *(part for pair in env for part in pair))):
-        raise SpecError(f"{where} has a NUL character")
+        raise SpecError(Phrase("spec_nul", where=where))
     if any("=" in name for name, _ in env):
-        raise SpecError(f"{where} env has a name with a = in it")
+        raise SpecError(Phrase("spec_env", where=where))
     return ServerSpec(**common, command=command, args=tuple(args), env=env, cwd=_text(written, "cwd", where) or None)
 
 
 def _http(written: Mapping[str, Any], where: str, common: dict[str, Any]) -> ServerSpec:
     url = _text(written, "url", where).strip()
     if not url:
-        raise SpecError(f"{where} url is required")
+        raise SpecError(Phrase("spec_needed", where=where, key="url"))
     if not re.match(r"https?://[^\s/]", url) and not url.startswith("${"):
-        raise SpecError(f"{where} url must begin with http:// or https://")
+        raise SpecError(Phrase("spec_url", where=where))
     headers = _pairs(written, "headers", where)
     for name, value in headers:
         if not _HEADER.fullmatch(name) or not value.isprintable():
-            raise SpecError(f"{where} headers: {name[:40]!r} is not a header that can be sent")
+            raise SpecError(Phrase("spec_header", where=where, name=name[:40]))
     return ServerSpec(**common, url=url, headers=headers)
 
 
@@ -211,7 +216,7 @@ def _text(written: Mapping[str, Any], key: str, where: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise SpecError(f"{where} {key} must be a string")
+        raise SpecError(Phrase("spec_string", where=where, key=key))
     return value
 
 
@@ -222,24 +227,24 @@ def _pairs(written: Mapping[str, Any], key: str, where: str) -> Pairs:
     if isinstance(value, Mapping):
         value = [{"name": name, "value": text} for name, text in value.items()]
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        raise SpecError(f"{where} {key} must be an array of {{name,value}} objects")
+        raise SpecError(Phrase("spec_pairs", where=where, key=key))
     for index, item in enumerate(value):
         if not isinstance(item.get("name"), str) or not item["name"]:
-            raise SpecError(f"{where} {key}[{index}].name is required")
+            raise SpecError(Phrase("spec_needed", where=where, key=f"{key}[{index}].name"))
         if not isinstance(item.get("value"), str):
-            raise SpecError(f"{where} {key}[{index}].value must be a string")
+            raise SpecError(Phrase("spec_string", where=where, key=f"{key}[{index}].value"))
     return tuple((item["name"], item["value"]) for item in value)
 
 
 def _tool_seconds(written: Mapping[str, Any], where: str) -> tuple[tuple[str, float], ...]:
     value = written.get("tool_timeout_seconds") or {}
     if not isinstance(value, Mapping):
-        raise SpecError(f"{where} tool_timeout_seconds must be an object with seconds by each tool")
+        raise SpecError(Phrase("spec_tool_seconds", where=where))
     return tuple((tool, _seconds(value, tool, where, CALL_SECONDS)) for tool in value)
 
 
 def _seconds(written: Mapping[str, Any], key: str, where: str, default: float) -> float:
     value = written.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise SpecError(f"{where} {key} must be a number of seconds above 0")
+        raise SpecError(Phrase("spec_seconds", where=where, key=key))
     return float(value)

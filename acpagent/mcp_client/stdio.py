@@ -18,6 +18,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import told
 from acpagent.core.process import Group
 from acpagent.mcp_client import loop
 from acpagent.mcp_client.faults import ServerFault
@@ -99,8 +101,10 @@ class _Pipes:
         result = await loop.in_thread(self._group.finish)
         self.close_reader()
         if was_running:
-            return "it closed its output"
-        return f"it ended with exit code {result.exit_code}" if result.signal is None else f"it died of {result.signal}"
+            return Phrase("server_closed_output")
+        if result.signal is None:
+            return Phrase("server_exit", code=result.exit_code)
+        return Phrase("server_signal", signal=result.signal)
 
     async def _wait_exit(self, seconds: float) -> None:
         try:
@@ -212,7 +216,7 @@ class _Reading:
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             pass  # nobody listens any more
         except (OSError, ServerFault) as fault:
-            self.fault = str(fault) if isinstance(fault, ServerFault) else ""
+            self.fault = told(fault) if isinstance(fault, ServerFault) else ""
         finally:
             self._out.close()
             on_end()
@@ -252,7 +256,7 @@ class _Reading:
             self._log("prints on stdout what is no message")
         self._garbage += size + 1
         if not self._spoke and self._garbage > GARBAGE_LIMIT:
-            raise ServerFault("it prints what is no MCP message")
+            raise ServerFault(Phrase("server_garbage"))
 
 
 async def _write(

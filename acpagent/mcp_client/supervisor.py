@@ -12,6 +12,7 @@ from typing import Protocol
 
 import anyio
 
+from acpagent.core.catalogue import Phrase
 from acpagent.mcp_client import loop, oauth, words
 from acpagent.mcp_client.connection import Connection, Place, connect
 from acpagent.mcp_client.http import UNAUTHORIZED
@@ -23,7 +24,6 @@ STEADY_SECONDS = 60.0  # after that long, an end is a new story
 SIGN_IN_SECONDS = 300.0
 GATHERING_SECONDS = 0.1  # for further changes of its lists, so that they are read once for many
 MODES = ("legacy", "auto")
-CHANGED = "its project has changed since you trusted it"
 
 
 class Watcher(Protocol):
@@ -72,7 +72,7 @@ class Supervisor:
         failures = 0
         while not self._stopping.is_set():
             if not await self._stands():
-                self._watcher.has_failed(CHANGED, sign_in=False)
+                self._watcher.has_failed(Phrase("server_changed_project"), sign_in=False)
                 return
             if self._stopping.is_set():
                 return
@@ -172,11 +172,11 @@ class _Attempt:
     def end(self) -> End:
         ended, error = self._connection.ended.words, self.error
         if self._wants_sign_in():
-            return End(oauth.SIGN_IN, None, sign_in=True)
+            return End(Phrase("server_wants_sign_in"), None, sign_in=True)
         if error is None and self._timed_out:
-            return End(f"it did not get ready within {self._patience:g} s", None)
+            return End(Phrase("server_not_ready", seconds=f"{self._patience:g}"), None)
         if error is None or (ended and words.is_lost(error)):
-            return End(self._spec.hide(ended) or "the connection was closed", self._seconds)
+            return End(ended or Phrase("server_closed"), self._seconds)
         return End(words.of(error, self._spec), self._seconds)
 
     def _wants_sign_in(self) -> bool:

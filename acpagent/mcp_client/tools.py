@@ -9,6 +9,7 @@ from typing import Any
 from acpagent.core import bounds
 from acpagent.core.blocks import Text
 from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import told
 from acpagent.core.toolcalls import Effect, Kind, Proposal, Tool, ToolContext, ToolRefusal, ToolResult
 from acpagent.mcp_client import names
 from acpagent.mcp_client.exchange import Exchange
@@ -72,7 +73,7 @@ class ServerTool:
         try:
             outcome = self._server.call(self._offer.name, proposal.detail, ctx.output_bytes, exchange)
         except ServerFault as fault:
-            raise ToolRefusal(str(fault)) from None
+            raise ToolRefusal(told(fault)) from None
         return _result(outcome, proposal)
 
 
@@ -111,7 +112,7 @@ class ReadResource:
         try:
             outcome = self._server.read(proposal.detail, ctx.output_bytes, Exchange(ctx.scope, ctx.live, ctx.question))
         except ServerFault as fault:
-            raise ToolRefusal(str(fault)) from None
+            raise ToolRefusal(told(fault)) from None
         return _result(outcome, proposal)
 
 

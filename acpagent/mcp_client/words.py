@@ -16,6 +16,8 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from acpagent.core import bounds
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import told, why
 from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.spec import ServerSpec
 
@@ -35,7 +37,8 @@ def leaf(error: BaseException) -> BaseException:
 def of(error: BaseException, spec: ServerSpec) -> str:
     """What went wrong, as the end of a sentence."""
     found = leaf(error)
-    return bounds.one_line(spec.hide(_text(found, spec)), LETTERS)
+    text = _text(found, spec)
+    return text if isinstance(text, Phrase) else bounds.one_line(spec.hide(text), LETTERS)
 
 
 def is_lost(error: BaseException) -> bool:
@@ -53,36 +56,36 @@ def is_of_another_age(error: BaseException) -> bool:
 
 
 def _text(error: BaseException, spec: ServerSpec) -> str:
-    for kind, text in _KINDS:
+    for kind, code in _KINDS:
         if isinstance(error, kind):
-            return text
+            return Phrase(code)
     if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError):
         return _not_started(error, spec)
     if isinstance(error, httpx2.HTTPStatusError):
-        return f"it answered with HTTP status {error.response.status_code}"
+        return Phrase("server_status", status=error.response.status_code)
     if isinstance(error, RuntimeError) and "structured content" in str(error):
-        return "its structured result does not fit the schema that it gave"
+        return Phrase("server_misfit")
     if isinstance(error, ServerFault | MCPError):
-        return str(error)
+        return told(error)
     if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
-    return f"{type(error).__name__} in its connection"
+        return why(error)
+    return Phrase("server_error", kind=type(error).__name__)
 
 
 def _not_started(error: OSError, spec: ServerSpec) -> str:
     if spec.transport == "stdio" and error.filename not in (None, spec.command):
-        return "the working directory is gone"
-    return "its command was not found" if isinstance(error, FileNotFoundError) else "its command may not be run"
+        return Phrase("server_no_folder")
+    return Phrase("server_no_command" if isinstance(error, FileNotFoundError) else "server_command_denied")
 
 
 _KINDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
-    (httpx2.ConnectTimeout, "it could not be reached in time"),
-    (httpx2.ConnectError, "it could not be reached"),
-    (httpx2.TimeoutException, "it did not answer in time"),
-    (httpx2.SSEError, "it sent an event that is broken or too large"),
-    ((httpx2.InvalidURL, httpx2.UnsupportedProtocol), "its url is no address"),
-    (httpx2.TransportError, "the connection broke"),
-    ((anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream), "the connection was closed"),
-    (ValidationError, "it answered with what is no MCP result"),
-    (OAuthFlowError, "signing in failed"),
+    (httpx2.ConnectTimeout, "server_unreachable_in_time"),
+    (httpx2.ConnectError, "server_unreachable"),
+    (httpx2.TimeoutException, "server_slow"),
+    (httpx2.SSEError, "server_bad_event"),
+    ((httpx2.InvalidURL, httpx2.UnsupportedProtocol), "server_bad_url"),
+    (httpx2.TransportError, "server_broke"),
+    ((anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream), "server_closed"),
+    (ValidationError, "server_bad_result"),
+    (OAuthFlowError, "server_sign_in_failed"),
 )

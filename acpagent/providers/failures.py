@@ -68,6 +68,14 @@ def says(who: str, cause: str) -> Phrase:
 _SHAPES = Secrets(())  # servers quote what they were sent, be it a proxy's and not ours
 
 
+def cause(message: str) -> str:
+    """What went wrong with a model, without who says so."""
+    if not isinstance(message, Phrase) or message.code != "model_says":
+        return message
+    found: str = message.params["cause"]
+    return found
+
+
 class Scrubber:
     """Takes secrets out of other people's words, and bounds them."""
 
@@ -95,24 +103,24 @@ def from_status(
     in seconds; `key_from` the variable that holds the key.
     """
 
-    def cause(code: str) -> Phrase:
+    def refused(code: str) -> Phrase:
         told = Phrase(code, status=status)
         return Phrase("model_said", cause=told, said=said) if said else told
 
     if status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(f"{code} {said}")):
-        return ProviderFault("payment", says(who, cause("model_no_credit")))
+        return ProviderFault("payment", says(who, refused("model_no_credit")))
     if status in (401, 403):  # never the server's words: they may quote the key
-        refused = Phrase("model_key_refused", status=status, remedy=_key_remedy(key_from))
-        return ProviderFault("auth", says(who, refused))
+        unaccepted = Phrase("model_key_refused", status=status, remedy=_key_remedy(key_from))
+        return ProviderFault("auth", says(who, unaccepted))
     if status == 413 or (status == 429 and _TOO_LARGE_AT_ONCE.search(said)) or is_too_long(status, code, said):
-        return ProviderFault("too_long", says(who, cause("model_too_long")))
+        return ProviderFault("too_long", says(who, refused("model_too_long")))
     if status == 429:
-        return FailedTry("rate", who, cause("model_too_many"), after=after)
+        return FailedTry("rate", who, refused("model_too_many"), after=after)
     if status in PASSING_STATUSES:
-        return FailedTry("unavailable", who, cause("model_server_failed"), after=after)
+        return FailedTry("unavailable", who, refused("model_server_failed"), after=after)
     if status >= 500:
-        return ProviderFault("unavailable", says(who, cause("model_server_failed")))
-    rejected = cause("model_rejected")
+        return ProviderFault("unavailable", says(who, refused("model_server_failed")))
+    rejected = refused("model_rejected")
     if _NO_TOOLS.search(said):
         rejected = Phrase("model_no_tools", cause=rejected)
     return ProviderFault("rejected", says(who, rejected))

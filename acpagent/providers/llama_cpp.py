@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from acpagent.config.credentials import Secret
 from acpagent.config.problems import ConfigError, ConfigProblem
+from acpagent.core.catalogue import Phrase
 from acpagent.core.model import Message, ModelEvent, ModelRequest, ToolSpec
+from acpagent.core.phrases import told
 from acpagent.providers import gguf, llama_prompt
 from acpagent.providers.chat_messages import dump
 from acpagent.providers.over_http import OverHttp
@@ -98,13 +100,13 @@ class LlamaCpp(OverHttp):
 def _window(file: str) -> int:
     """The window of the model in a file, which is thereby looked at. Raises `ConfigError`."""
     if importlib.util.find_spec("xllamacpp") is None:
-        remedy = "run: pip install 'acpagent[local]'"
-        raise ConfigError(ConfigProblem(file, None, "needs what runs models, which is not installed", remedy))
+        remedy = Phrase("remedy_runner")
+        raise ConfigError(ConfigProblem(file, None, Phrase("what_needs_runner"), remedy))
     try:
         return gguf.context_length(file)
     except OSError as error:
-        problem = ConfigProblem(file, None, f"cannot be read ({error.strerror})", "correct `model_file`")
+        problem = ConfigProblem(file, None, Phrase("what_unreadable", cause=told(error)), Phrase("remedy_model_path"))
         raise ConfigError(problem) from None
     except gguf.NotGguf:
-        problem = ConfigProblem(file, None, "is not a model in GGUF", "correct `model_file`")
+        problem = ConfigProblem(file, None, Phrase("what_no_gguf"), Phrase("remedy_model_path"))
         raise ConfigError(problem) from None

@@ -15,12 +15,14 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
+from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import joined
 from acpagent.wire.normalform import DEFAULT_ON_ERROR, DEFAULT_ON_NULL, SKIP_INVALID_ITEMS, UNION, Form, Union
 
 Path = tuple[str | int, ...]
 _Errors = Iterator[ValidationError]
 
-_TEXT_LIMIT = 240
+_TEXT_LIMIT = 200
 _REMOVE = object()
 
 
@@ -100,13 +102,14 @@ def _union(validator: Any, union: Union, instance: Any, schema: Form) -> _Errors
         if best is None or len(errors) < len(best):
             best = errors
     if not isinstance(instance, dict) or union.tag is None:
-        yield from best or [_Finding(f"must be {_kinds(union.types)}")]
+        yield from best or [_Finding(_must(_kinds(union.types)))]
     elif best and union.tag not in instance:
         yield from best
     else:
-        must = "must be " if union.tag in instance else "is required and must be "
-        unless = ", or left out" if union.others else ""
-        yield _at(union.tag, _Finding(must + _one_of(sorted(union.table)) + unless))
+        code = "must_be" if union.tag in instance else "is_required_and"
+        if union.others:
+            code = "must_be_or_left" if union.tag in instance else "is_required_or_left"
+        yield _at(union.tag, _Finding(Phrase(code, what=_one_of(sorted(union.table)))))
 
 
 def _properties(validator: Any, properties: dict[str, Form], instance: Any, schema: Form) -> _Errors:
@@ -157,7 +160,7 @@ def _required(validator: Any, required: list[str], instance: Any, schema: Form) 
         for name in required:
             if name not in instance:
                 part = schema.get("properties", {}).get(name, {})
-                yield _at(name, _Finding("is required" + _expected(part)))
+                yield _at(name, _Finding(_expected(part)))
 
 
 def _lenient_required(validator: Any, required: list[str], instance: Any, schema: Form) -> _Errors:
@@ -177,7 +180,7 @@ def _additional(validator: Any, additional: Any, instance: Any, schema: Form) ->
         if name in known:
             continue
         if additional is False:
-            yield _at(name, _Finding("is not a known key"))
+            yield _at(name, _Finding(Phrase("is_unknown_key")))
         else:
             yield from validator.descend(value, additional, path=name)
 
@@ -186,7 +189,7 @@ def _property_names(validator: Any, names: Form, instance: Any, schema: Form) ->
     if isinstance(instance, dict):
         for name in instance:
             for error in validator.descend(name, names):
-                yield _at(name, _Finding("its name " + _text(error)))
+                yield _at(name, _Finding(Phrase("its_name", what=_text(error))))
 
 
 def _at(key: str | int, error: _Finding) -> _Finding:
@@ -219,62 +222,55 @@ _Lenient = extend(_Strict, {"properties": _lenient_properties, "items": _lenient
 
 def _text(error: ValidationError) -> str:
     if isinstance(error, _Finding):
-        text = str(error.message)
-    else:
-        say = _TEXTS.get(str(error.validator))
-        text = "is not valid" if say is None else say(error.validator_value)
-    return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
+        return error.message
+    say = _TEXTS.get(str(error.validator))
+    return Phrase("is_not_valid") if say is None else say(error.validator_value)
 
 
-def _expected(part: Form) -> str:
+def _expected(part: Form) -> Phrase:
     if "type" in part:
-        return " and must be " + _kinds(part["type"])
+        return Phrase("is_required_and", what=_kinds(part["type"]))
     if "enum" in part:
-        return " and must be " + _one_of(part["enum"])
-    return ""
+        return Phrase("is_required_and", what=_one_of(part["enum"]))
+    return Phrase("is_required")
+
+
+def _must(what: str) -> Phrase:
+    return Phrase("must_be", what=what)
 
 
 def _kinds(types: str | list[str]) -> str:
-    names = [_KINDS.get(kind, kind) for kind in ([types] if isinstance(types, str) else types)]
-    return " or ".join(names)
+    return joined("either", [Phrase(f"kind_{kind}") for kind in ([types] if isinstance(types, str) else types)])
 
 
 def _one_of(values: list[Any]) -> str:
     words = [value if isinstance(value, str) else json.dumps(value) for value in values]
-    return words[0] if len(words) == 1 else "one of " + ", ".join(words)
+    if len(words) == 1:
+        return words[0]
+    listed = ", ".join(words)
+    return Phrase("one_of", values=listed if len(listed) <= _TEXT_LIMIT else f"{listed[: _TEXT_LIMIT - 1]}…")
 
 
-def _count(least: bool, noun: str) -> Callable[[Any], str]:
-    def say(limit: Any) -> str:
-        if least and limit == 1:
-            return "must not be empty"
-        return f"must have at {'least' if least else 'most'} {limit} {noun}"
+def _count(least: str, most: str = "") -> Callable[[Any], Phrase]:
+    def say(limit: Any) -> Phrase:
+        return Phrase("not_empty") if least and limit == 1 else Phrase(least or most, limit=limit)
 
     return say
 
 
-_KINDS = {
-    "string": "a string",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "an object",
-}
-
-_TEXTS: dict[str, Callable[[Any], str]] = {
-    "type": lambda types: f"must be {_kinds(types)}",
-    "enum": lambda values: f"must be {_one_of(values)}",
-    "const": lambda value: f"must be {_one_of([value])}",
-    "minimum": lambda limit: f"must be at least {limit}",
-    "maximum": lambda limit: f"must be at most {limit}",
-    "exclusiveMinimum": lambda limit: f"must be more than {limit}",
-    "exclusiveMaximum": lambda limit: f"must be less than {limit}",
-    "minLength": _count(True, "characters"),
-    "maxLength": _count(False, "characters"),
-    "minItems": _count(True, "items"),
-    "maxItems": _count(False, "items"),
-    "minProperties": _count(True, "keys"),
-    "pattern": lambda _: "has the wrong form",
-    "uniqueItems": lambda _: "must not name anything twice",
+_TEXTS: dict[str, Callable[[Any], Phrase]] = {
+    "type": lambda types: _must(_kinds(types)),
+    "enum": lambda values: _must(_one_of(values)),
+    "const": lambda value: _must(_one_of([value])),
+    "minimum": lambda limit: Phrase("at_least", limit=limit),
+    "maximum": lambda limit: Phrase("at_most", limit=limit),
+    "exclusiveMinimum": lambda limit: Phrase("more_than", limit=limit),
+    "exclusiveMaximum": lambda limit: Phrase("less_than", limit=limit),
+    "minLength": _count("least_characters"),
+    "maxLength": _count("", "most_characters"),
+    "minItems": _count("least_items"),
+    "maxItems": _count("", "most_items"),
+    "minProperties": _count("least_keys"),
+    "pattern": lambda _: Phrase("wrong_form"),
+    "uniqueItems": lambda _: Phrase("nothing_twice"),
 }

@@ -111,7 +111,7 @@ def test_mistakes(tmp_path: Path, change: dict[str, Any], told: str) -> None:
         ("[]", ":1: must be an object"),
         ('{"api": 1, "api": 1}', ": has the key api twice in one object; keep one"),
         ("[" * 100_000, ": is no JSON that can be read"),
-        ('{"a": "' + "x" * 1_100_000 + '"}', ": is larger than 1 MiB"),
+        ('{"a": "' + "x" * 1_100_000 + '"}', ": it is larger than 1 MiB"),
     ],
     ids=["cut", "line", "list", "twice", "deep", "large"],
 )

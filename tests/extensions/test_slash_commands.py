@@ -24,6 +24,8 @@ class Desk:
     reloads: list[bool] = field(default_factory=list)
     language: str = "en"
 
+    language = catalogue.ENGLISH
+
     def say(self, code: str, **params: Any) -> str:
         return catalogue.say(code, params)
 

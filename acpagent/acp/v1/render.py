@@ -73,7 +73,7 @@ class Renderer:
             Chunk: lambda event: _chunk(event, self._language()),
             PlanChanged: _plan,
             UsageChanged: _usage,
-            CommandsChanged: _commands,
+            CommandsChanged: lambda event: _commands(event, self._language()),
             TitleChanged: _title,
             Notice: self._notice,
             EvidenceReady: lambda event: evidence.handoff(event, self._language()),
@@ -159,12 +159,13 @@ def _usage(event: UsageChanged) -> Update:
     return update
 
 
-def _commands(event: CommandsChanged) -> Update:
+def _commands(event: CommandsChanged, language: str) -> Update:
     commands = []
     for command in event.commands:
         slashed = f"/{command.name}"
         usage = f"{slashed} {command.hint}" if command.hint else slashed
-        shown: Update = {"name": command.name, "description": command.description}
+        about = catalogue.spoken(command.description, language)
+        shown: Update = {"name": command.name, "description": about}
         if command.hint:
             shown["input"] = {"hint": command.hint}
         shown["_meta"] = {"soba": {"commandId": command.name, "slashCommand": slashed, "usage": usage}}

@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Iterator
 
 from acpagent.cli.checks.finding import Case, Finding, fail, ok, warn
+from acpagent.cli.spoken import say, spoken
 from acpagent.config.settings import McpServerSettings
+from acpagent.core.phrases import told
 from acpagent.extensions import plugins as packages
 from acpagent.mcp_client import private, spec
 from acpagent.mcp_client.faults import SpecError
@@ -17,10 +19,10 @@ def plugins(case: Case) -> Iterator[Finding]:
     """Those in use; nothing of them is started here."""
     used, problems = packages.enabled(case.home)
     for problem in problems:
-        yield fail("plugins", f"{problem.place}: {problem.what}", problem.remedy)
+        yield fail("plugins", f"{problem.place}: {spoken(problem.what)}", problem.remedy)
     if used:
         names = ", ".join(f"{one.name} {one.manifest.version}" for one in used)
-        yield ok("plugins", f"{names}; `acpagent plugin doctor` starts their programs")
+        yield ok("plugins", say("check_plugins", names=names))
 
 
 def servers(case: Case) -> Iterator[Finding]:
@@ -35,7 +37,7 @@ def servers(case: Case) -> Iterator[Finding]:
         else:
             yield found
     if right:
-        yield ok("mcp servers", f"{', '.join(right)}; `/mcp status` in a session tells how they do")
+        yield ok("mcp servers", say("check_servers", names=", ".join(right)))
 
 
 def _server(case: Case, server: McpServerSettings) -> Finding | None:
@@ -43,9 +45,11 @@ def _server(case: Case, server: McpServerSettings) -> Finding | None:
     try:
         found = spec.of_settings(server, {**os.environ, **private.secrets_file(case.home).read()})
     except SpecError as error:
-        return fail("mcp servers", f"{server.name}: {error}", f"correct mcp_servers.{server.name} in config.yaml")
+        return fail(
+            "mcp servers", f"{server.name}: {spoken(told(error))}", say("check_server_remedy", name=server.name)
+        )
     path = {**os.environ, **dict(found.env)}.get("PATH")
     if found.command and shutil.which(found.command, path=path) is None:
-        what = f"{server.name}: the program {found.command} is not there, or cannot be run"
-        return warn("mcp servers", what, f"install it, or correct mcp_servers.{server.name} in config.yaml")
+        what = say("check_server_program", name=server.name, program=found.command)
+        return warn("mcp servers", what, say("check_server_install", name=server.name))
     return None

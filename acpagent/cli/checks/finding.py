@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from acpagent.cli.spoken import spoken
 from acpagent.config.settings import Settings
 
 Level = Literal["ok", "warn", "fail"]
@@ -40,12 +41,12 @@ class Check(Protocol):
 
 
 def ok(subject: str, text: str) -> Finding:
-    return Finding("ok", subject, text)
+    return Finding("ok", subject, spoken(text))
 
 
 def warn(subject: str, text: str, advice: str) -> Finding:
-    return Finding("warn", subject, text, advice)
+    return Finding("warn", subject, spoken(text), spoken(advice))
 
 
 def fail(subject: str, text: str, advice: str) -> Finding:
-    return Finding("fail", subject, text, advice)
+    return Finding("fail", subject, spoken(text), spoken(advice))

@@ -9,13 +9,12 @@ import tempfile
 from collections.abc import Iterator
 
 from acpagent.cli.checks.finding import Case, Finding, fail, ok, warn
+from acpagent.cli.spoken import say, spoken
 from acpagent.cli.terminal import short_path
 from acpagent.config import credentials, locate, settings
 from acpagent.config.problems import ConfigError
 from acpagent.config.settings import ProviderSettings
-
-SETUP = "run `acpagent setup`"
-_ELSEWHERE = "make it writable for you, or choose another folder with ACPAGENT_HOME"
+from acpagent.core.phrases import told
 
 
 def home(case: Case) -> Iterator[Finding]:
@@ -28,14 +27,14 @@ def home(case: Case) -> Iterator[Finding]:
             _lock(file.fileno())
     except OSError as error:
         if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
-            yield fail("home", f"{shown}: files cannot be locked there", "choose a local folder with ACPAGENT_HOME")
+            yield fail("home", say("check_no_locks", path=shown), say("check_local_folder"))
         else:
-            yield fail("home", f"{shown} cannot be written ({error.strerror})", _ELSEWHERE)
+            yield fail("home", say("check_unwritable", path=shown, cause=spoken(told(error))), say("check_elsewhere"))
         return
     if place != case.home:
-        yield ok("home", f"{shown} (not there yet; it is made when needed)")
+        yield ok("home", say("check_home_later", path=shown))
     elif os.stat(case.home).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        yield warn("home", f"{shown} can be changed by other users", f"run: chmod go-w '{case.home}'")
+        yield warn("home", say("check_open", path=shown), say("check_chmod", path=case.home))
     else:
         yield ok("home", shown)
 
@@ -53,15 +52,15 @@ def config(case: Case) -> Iterator[Finding]:
     except ConfigError as error:
         for problem in error.problems:
             place = f"{short_path(path)}{'' if problem.line is None else f':{problem.line}'}"
-            yield fail("config", f"{place}: {problem.what}", problem.remedy)
+            yield fail("config", f"{place}: {spoken(problem.what)}", problem.remedy)
         return
     if not found.models:
-        there = "names no model" if os.path.exists(path) else "is not there"
-        yield fail("config", f"{short_path(path)} {there}", SETUP)
+        there = say("check_no_models") if os.path.exists(path) else say("check_not_there")
+        yield fail("config", f"{short_path(path)} {there}", say("remedy_setup"))
         return
     models, providers = len(found.models), len(found.providers)
-    counts = f"{models} model{'s' * (models != 1)} of {providers} provider{'s' * (providers != 1)}"
-    yield ok("config", f"{short_path(path)}: {counts}; sessions start with {found.model().id}")
+    counts = say("check_counts", models=models, providers=providers)
+    yield ok("config", say("check_start", path=short_path(path), counts=counts, model=found.model().id))
 
 
 def keys(case: Case) -> Iterator[Finding]:
@@ -73,20 +72,20 @@ def keys(case: Case) -> Iterator[Finding]:
         yield from (fail("credentials", problem.what, problem.remedy) for problem in error.problems)
         return
     if stored:
-        yield ok("credentials", f"{short_path(path)}, which only you can read")
+        yield ok("credentials", say("check_private", path=short_path(path)))
     if case.settings is None:
         return
     for name in stored:
         if name not in case.settings.providers:
-            text = f"{short_path(path)} has a key for {name}, which config.yaml does not know"
-            names = ", ".join(case.settings.providers) or "none"
-            yield warn("credentials", text, f"correct the name, or remove the line; providers are {names}")
+            text = say("check_stray_key", path=short_path(path), name=name)
+            names = ", ".join(case.settings.providers) or say("check_none")
+            yield warn("credentials", text, say("check_stray_remedy", names=names))
     for provider in case.settings.providers.values():
         yield from _key(case, provider, provider.name in stored)
 
 
 def _key(case: Case, provider: ProviderSettings, stored: bool) -> Iterator[Finding]:
-    subject, variable = f"key {provider.name}", provider.api_key_env
+    subject, variable = say("check_key", name=provider.name), provider.api_key_env
     if provider.base_url is None or (variable is None and not stored):
         return
     try:
@@ -97,14 +96,14 @@ def _key(case: Case, provider: ProviderSettings, stored: bool) -> Iterator[Findi
     in_variable = bool(variable and os.environ.get(variable, "").strip())
     if key is None:
         make = fail if is_default(case, provider) else warn
-        yield make(subject, f"there is none: ${variable} is not set, and none is stored", SETUP)
+        yield make(subject, say("check_no_key", name=variable), say("remedy_setup"))
     elif in_variable and stored and credentials.read_file(locate.credentials_file(case.home))[provider.name] != key:
-        text = f"${variable} holds another key than the one that is stored, and wins"
-        yield warn(subject, text, f"unset {variable}, or {SETUP}")
+        text = say("check_other_key", name=variable)
+        yield warn(subject, text, say("check_unset", name=variable, remedy=say("remedy_setup")))
     elif in_variable and not stored:
-        yield ok(subject, f"from ${variable}; an editor needs that variable too, or {SETUP} to store the key")
+        yield ok(subject, say("check_key_from", name=variable, remedy=say("remedy_setup")))
     else:
-        yield ok(subject, "stored")
+        yield ok(subject, say("check_stored"))
 
 
 def is_default(case: Case, provider: ProviderSettings) -> bool:

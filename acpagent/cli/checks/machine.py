@@ -12,6 +12,7 @@ from importlib import metadata
 
 from acpagent.cli import command
 from acpagent.cli.checks.finding import Case, Finding, fail, ok, warn
+from acpagent.cli.spoken import say
 from acpagent.core.shells import shell
 from acpagent.version import __version__
 from acpagent.wire import schema
@@ -19,13 +20,12 @@ from acpagent.wire import schema
 _OLDEST = (3, 11)
 _SECONDS = 10
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(?:>=\s*([0-9.]+))?")
-_REINSTALL = "install acpagent anew, with the pip of the Python above"
 
 
 def python(case: Case) -> Iterator[Finding]:
     version = f"{sys.version.split()[0]}, {sys.executable}"
     if sys.version_info < _OLDEST:
-        yield fail("python", version, f"use Python {'.'.join(map(str, _OLDEST))} or newer")
+        yield fail("python", version, say("check_python", version=".".join(map(str, _OLDEST))))
     else:
         yield ok("python", version)
 
@@ -34,12 +34,14 @@ def installation(case: Case) -> Iterator[Finding]:
     """Everything that acpagent needs is there, new enough, and so are its own data files."""
     missing = list(_missing())
     if missing:
-        yield fail("installation", f"acpagent {__version__} lacks {', '.join(missing)}", _REINSTALL)
+        yield fail(
+            "installation", say("check_lacks", version=__version__, names=", ".join(missing)), say("check_reinstall")
+        )
     try:
         for name in ("acp-v1.json", "config.json"):
             schema.load(name)
     except (OSError, ValueError, ImportError) as error:
-        yield fail("installation", f"a data file cannot be read ({type(error).__name__})", _REINSTALL)
+        yield fail("installation", say("check_data_file", kind=type(error).__name__), say("check_reinstall"))
         return
     if not missing:
         yield ok("installation", f"acpagent {__version__}, {' '.join(command.own())}")
@@ -72,10 +74,10 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _on_path() -> Iterator[Finding]:
     found, own = shutil.which("acpagent"), command.own()
     if found is None:
-        text = "`acpagent` is not on the PATH here"
-        yield warn("path", text, f"write {' '.join(own)}, as `acpagent editors` does, or add its folder to PATH")
+        text = say("check_not_on_path")
+        yield warn("path", text, say("check_path_remedy", command=" ".join(own)))
     elif len(own) == 1 and os.path.realpath(found) != os.path.realpath(own[0]):
-        yield warn("path", f"`acpagent` is another installation here: {found}", f"call this one as {own[0]}")
+        yield warn("path", say("check_other_install", path=found), say("check_call_this", command=own[0]))
     else:
         yield ok("path", found)
 
@@ -87,13 +89,13 @@ def commands(case: Case) -> Iterator[Finding]:
     if said == "ready":
         yield ok("shell", path)
     elif said is None:
-        yield fail("shell", f"{path} does not run", "install bash")
+        yield fail("shell", say("check_shell_dead", path=path), say("check_bash"))
     else:
-        advice = "make sure that nothing it reads when it starts (BASH_ENV, ENV) prints anything"
-        yield warn("shell", f"{path} says more than it is told to", advice)
+        advice = say("check_shell_quiet")
+        yield warn("shell", say("check_shell_loud", path=path), advice)
     git = _output(["git", "--version"])
     if git is None:
-        yield warn("git", "git is not there", "install it; the agent works without, but cannot look at history")
+        yield warn("git", say("check_no_git"), say("check_git_remedy"))
     else:
         yield ok("git", git.removeprefix("git version "))
 

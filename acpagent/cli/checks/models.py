@@ -7,22 +7,15 @@ import threading
 from collections.abc import Iterator
 
 from acpagent.cli.checks.finding import Case, Finding, fail, ok, warn
-from acpagent.cli.checks.house import SETUP, is_default
+from acpagent.cli.checks.house import is_default
+from acpagent.cli.spoken import say, spoken
 from acpagent.config import credentials
 from acpagent.config.problems import ConfigError
 from acpagent.config.settings import ProviderSettings
 from acpagent.core.model import ProviderFault
+from acpagent.core.phrases import told
 from acpagent.providers import base, probe
-
-_ADVICE = {
-    "auth": SETUP,
-    "payment": "look at the account at the provider",
-    "rate": "wait a little",
-    "unavailable": "is the server running, and this machine online? A proxy is set with HTTPS_PROXY",
-    "rejected": "check base_url in config.yaml",
-    "broken": "check base_url in config.yaml",
-    "too_long": "check the model in config.yaml",
-}
+from acpagent.providers.failures import cause
 
 
 def providers(case: Case) -> Iterator[Finding]:
@@ -57,12 +50,12 @@ class _Asked:
 
 
 def _provider(case: Case, provider: ProviderSettings) -> Iterator[Finding]:
-    subject = f"provider {provider.name}"
+    subject = say("check_provider", name=provider.name)
     if provider.base_url is None:
         yield _local(subject, provider)
         return
     if case.offline:
-        yield ok(subject, f"not asked (--offline): {provider.base_url}")
+        yield ok(subject, say("check_not_asked", address=provider.base_url))
         return
     make = fail if is_default(case, provider) else warn
     try:
@@ -75,14 +68,14 @@ def _provider(case: Case, provider: ProviderSettings) -> Iterator[Finding]:
     except ConfigError:
         return  # told already
     except ProviderFault as fault:
-        text, _, _ = fault.message.removeprefix(f"{provider.name}: ").partition("; ")
-        yield make(subject, text, _ADVICE[fault.kind])
+        advice = "remedy_setup" if fault.kind == "auth" else f"check_advice_{fault.kind}"
+        yield make(subject, spoken(cause(fault.message)), say(advice))
         return
     if probe.tidy(listing.base_url) != probe.tidy(provider.base_url):
-        advice = f"write that as base_url of {provider.name} in config.yaml"
-        yield make(subject, f"its API is at {listing.base_url}", advice)
+        advice = say("check_write_address", name=provider.name)
+        yield make(subject, say("check_api_at", address=listing.base_url), advice)
         return
-    yield ok(subject, f"{provider.base_url} answers{' and takes the key' if key else ''}")
+    yield ok(subject, say("check_answers_key" if key else "check_answers", address=provider.base_url))
     yield from _known(provider, {offer.name for offer in listing.offers})
 
 
@@ -91,21 +84,21 @@ def _known(provider: ProviderSettings, listed: set[str]) -> Iterator[Finding]:
         return
     for name, model in provider.models.items():
         if name in listed or f"{name}:latest" in listed:
-            yield ok(f"model {model.id}", "is offered")
+            yield ok(say("check_model", name=model.id), say("check_offered"))
         else:
             near = ", ".join(sorted(listed)[:5]) + (", ..." if len(listed) > 5 else "")
-            yield warn(f"model {model.id}", "is not among those that the server lists", f"it lists {near}")
+            yield warn(say("check_model", name=model.id), say("check_unlisted"), say("check_lists", names=near))
 
 
 def _local(subject: str, provider: ProviderSettings) -> Finding:
     """A provider that needs no network: a script, or a model in a file."""
     path = provider.model_file
     if path is not None and not os.path.isfile(path):
-        return fail(subject, f"there is no file {path}", "correct model_file in config.yaml")
+        return fail(subject, say("check_no_file", path=path), say("check_file_remedy"))
     try:
         base.build(provider, next(iter(provider.models.values()))).close()
     except ConfigError as error:
         return fail(subject, error.problems[0].what, error.problems[0].remedy)
     except (ImportError, ProviderFault) as error:
-        return fail(subject, f"cannot be used: {error}", "install what it needs: pip install 'acpagent[local]'")
-    return ok(subject, path or f"plays the script {provider.script}; needs no network")
+        return fail(subject, say("check_unusable", cause=spoken(told(error))), say("check_install_local"))
+    return ok(subject, path or say("check_script", name=provider.script))

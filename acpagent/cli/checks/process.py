@@ -13,15 +13,15 @@ from typing import Any
 
 from acpagent.cli import command
 from acpagent.cli.checks.finding import Case, Finding, fail, ok, warn
-from acpagent.cli.checks.house import SETUP
+from acpagent.cli.spoken import say, spoken
 from acpagent.client.process import Process
 from acpagent.core.bounds import one_line
+from acpagent.core.phrases import told
 from acpagent.version import __version__
 from acpagent.wire.codes import AUTH_REQUIRED
 
 _INITIALIZE_SECONDS, _NEW_SECONDS, _EXIT_SECONDS = 10.0, 20.0, 6.0
 _SLOW = 2.0
-_REPORT = "report this, with the file that --bundle writes"
 
 
 class Dialogue:
@@ -67,7 +67,7 @@ class Dialogue:
 def agent(case: Case) -> Iterator[Finding]:
     """Start the agent, shake hands, open a session in an empty folder, and end it by closing its stdin."""
     if case.settings is None:
-        yield warn("agent", "was not started, because it ends at once with this configuration", "see above")
+        yield warn("agent", say("check_not_started"), say("check_see_above"))
         return
     environment = {**os.environ, "ACPAGENT_HOME": case.home}
     if case.trace is not None:
@@ -76,7 +76,7 @@ def agent(case: Case) -> Iterator[Finding]:
         try:
             process = Process([*command.own(), "acp"], cwd=folder, env=environment)
         except OSError as error:
-            yield fail("agent", f"cannot be started ({error.strerror})", "install acpagent anew")
+            yield fail("agent", say("check_cannot_start", cause=spoken(told(error))), say("check_install_anew"))
             return
         try:
             dialogue = Dialogue(process)
@@ -100,16 +100,16 @@ def _talk(dialogue: Dialogue, process: Process, folder: str, configured: bool) -
     if answer is None:
         process.ended.wait(1.0)
         last = one_line(process.stderr_tail(1.0).strip().rpartition("\n")[2], 200)
-        yield fail("agent", f"does not answer initialize within {took:.0f} s{f': {last}' if last else ''}", _REPORT)
+        yield fail("agent", _silent(took, last), say("check_report"))
         return
     if "result" not in answer:
-        yield fail("agent", f"refuses initialize: {_message(answer)}", _REPORT)
+        yield fail("agent", say("check_initialize_refused", said=_message(answer)), say("check_report"))
         return
     if took > _SLOW:
-        advice = "a slow disk, or a security program that looks at every file, may be the cause"
-        yield warn("agent", f"answers initialize only after {took:.1f} s", advice)
+        advice = say("check_slow_cause")
+        yield warn("agent", say("check_initialize_slow", seconds=f"{took:.1f}"), advice)
     else:
-        yield ok("agent", f"answers initialize after {took:.1f} s")
+        yield ok("agent", say("check_initialize", seconds=f"{took:.1f}"))
     if configured:
         yield from _session(dialogue, folder)
 
@@ -119,13 +119,15 @@ def _session(dialogue: Dialogue, folder: str) -> Iterator[Finding]:
     answer = dialogue.ask(2, "session/new", {"cwd": folder, "mcpServers": []}, _NEW_SECONDS)
     took = time.monotonic() - began
     if answer is None:
-        yield fail("agent", f"does not answer session/new within {took:.0f} s", _REPORT)
+        yield fail(
+            "agent", say("check_no_session_in", method="session/new", seconds=f"{took:.0f}"), say("check_report")
+        )
     elif "result" in answer:
-        yield ok("agent", f"opens a session after {took:.1f} s")
+        yield ok("agent", say("check_session", seconds=f"{took:.1f}"))
     else:
         code = (answer.get("error") or {}).get("code")
-        text = f"opens no session: {_message(answer)}"
-        yield fail("agent", text, SETUP if code == AUTH_REQUIRED else "see what is wrong above, else report this")
+        text = say("check_no_session", said=_message(answer))
+        yield fail("agent", text, say("remedy_setup") if code == AUTH_REQUIRED else say("check_wrong_above"))
 
 
 def _message(answer: dict[str, Any]) -> str:
@@ -137,17 +139,22 @@ def _end(process: Process) -> Iterator[Finding]:
     os.close(process.write_fd)
     began = time.monotonic()
     if not process.ended.wait(_EXIT_SECONDS):
-        yield fail("agent", f"does not end within {_EXIT_SECONDS:.0f} s of the end of its stdin", _REPORT)
+        yield fail("agent", say("check_no_end", seconds=f"{_EXIT_SECONDS:.0f}"), say("check_report"))
     elif process.exit_code == 0:
-        yield ok("agent", f"ends {time.monotonic() - began:.1f} s after its stdin")
+        yield ok("agent", say("check_end", seconds=f"{time.monotonic() - began:.1f}"))
     elif process.exit_code != 2:  # which is a wrong configuration, told above
-        yield fail("agent", f"ended with exit code {process.exit_code}", _REPORT)
+        yield fail("agent", say("check_exit", code=process.exit_code), say("check_report"))
 
 
 def _stdout(dialogue: Dialogue) -> Iterator[Finding]:
     if not dialogue.garbage:
-        yield ok("stdout", "carries nothing but the protocol")
+        yield ok("stdout", say("check_clean"))
         return
     first = one_line(dialogue.garbage[0].decode("utf-8", "replace"), 80)
-    advice = "Python loads something that prints this: look into sitecustomize, usercustomize and .pth files"
-    yield fail("stdout", f"carries what is not of the protocol: {first}", advice)
+    advice = say("check_dirty_remedy")
+    yield fail("stdout", say("check_dirty", said=first), advice)
+
+
+def _silent(took: float, last: str) -> str:
+    said = say("check_no_initialize", seconds=f"{took:.0f}")
+    return say("cause_said", cause=said, said=last) if last else said

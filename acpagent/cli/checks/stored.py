@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from acpagent.cli.checks.finding import Case, Finding, fail, ok
+from acpagent.cli.spoken import say
 from acpagent.cli.terminal import short_path
 from acpagent.config import locate
 from acpagent.store.faults import StoreFault
@@ -19,21 +20,20 @@ def store(case: Case) -> Iterator[Finding]:
     try:
         found = inspect(path, case.home)
     except StoreFault as fault:
-        what, _, advice = fault.message.rpartition("; ")
-        yield fail("store", what, advice) if what else fail("store", advice, "look at the message, and at the disk")
+        yield fail("store", fault.message, say("check_store_remedy"))
         return
     if found is None:
-        yield ok("store", f"{short_path(path)} (not there yet; no session was stored)")
+        yield ok("store", say("check_store_later", path=short_path(path)))
         return
-    whole = "" if found.checked else ", too large to be searched for damage here"
-    about = f"{found.sessions} sessions, {_size(found.size)}, version {found.version}{whole}"
+    whole = "" if found.checked else say("check_store_large")
+    about = say("check_store", count=found.sessions, size=_size(found.size), version=found.version, more=whole)
     yield ok("store", f"{short_path(path)}: {about}")
     living = [lease for lease in found.leases if lease.alive]
     for (pid, host), leases in groupby(living, key=lambda lease: (lease.pid, lease.host)):
         count = len(list(leases))
-        yield ok("leases", f"{count} session{'s' * (count != 1)} open in process {pid} on {host}")
+        yield ok("leases", say("check_leases_one" if count == 1 else "check_leases", count=count, pid=pid, host=host))
     if dead := len(found.leases) - len(living):
-        yield ok("leases", f"{dead} left by processes that were killed; they keep nobody out")
+        yield ok("leases", say("check_dead_leases", count=dead))
 
 
 def _size(count: float) -> str:

@@ -501,4 +501,6 @@ The first letters of an id are enough.""",
     "sign_in_stored_credentials_about": "Use the key that acpagent finds in its environment or its credentials file",
     "sign_in_setup": "Set up acpagent",
     "sign_in_setup_about": "Choose a provider and a model, and store the key, in a terminal",
+    "command_failed_said": "That did not work: {cause}",
+    "skill_rest": "[... the rest is in the file]",
 }

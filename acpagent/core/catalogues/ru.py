@@ -137,7 +137,7 @@ SENTENCES: dict[str, str] = {
     "command_plan_usage": "on | off | toggle | plan | goal | agent",
     "command_skill": "Навыки: показать, создать, удалить",
     "command_skill_usage": "list | show <имя> | new <имя> [указания] | promote <имя> | rm <имя> --confirm",
-    "command_project_trust": "Доверие к тому, что приносит проект: серверам, хукам, командам, навыкам",
+    "command_project_trust": "Доверие расширениям проекта: серверам, хукам, командам, навыкам",
     "command_project_trust_usage": "status | approve | revoke",
     "command_mcp": "MCP-серверы: состояние, запуск, остановка, вход",
     "command_mcp_usage": "status | reload | start|stop|restart <сервер> | auth login|logout|status <сервер> | secret list|set|unset",
@@ -153,7 +153,7 @@ SENTENCES: dict[str, str] = {
     "help_unknown": "Команды `/{name}` нет.",
     "help_head": "acpagent читает, меняет и запускает код в этой папке. Напишите, что нужно сделать; перед изменениями и "
     "командами он спрашивает, если вы не разрешили их заранее.\n\nКоманды (подробнее: `/help <команда>`):",
-    "help_tail": "Чтобы показать модели файл, назовите его как `@путь`. Всё остальное, что начинается с `/`, получает модель.",
+    "help_tail": "Чтобы показать модели файл, напишите `@путь`. Всё остальное, что начинается с `/`, получает модель.",
     # Commands of terminals.
     "elsewhere_clear": "`{command}` — команда для терминала. Чтобы начать с чистого листа, откройте в редакторе новый чат; "
     "этот сохранится, его покажет `/sessions`.",
@@ -167,7 +167,7 @@ SENTENCES: dict[str, str] = {
     # /compact, /auto-compact, /budget, /rewind
     "command_compact": "Кратко изложить беседу, чтобы освободить место в окне модели",
     "command_compact_usage": "[что обязательно сохранить]",
-    "command_auto_compact": "Показать или задать, сокращаются ли длинные беседы сами",
+    "command_auto_compact": "Показать или задать, сокращаются ли длинные беседы автоматически",
     "command_auto_compact_usage": "[on|off]",
     "command_budget": "Показать расход этой сессии или задать предел токенов и денег",
     "command_budget_usage": "[tokens|cost <число>|none|default]",
@@ -177,7 +177,7 @@ SENTENCES: dict[str, str] = {
 - `/rewind`: запросы и контрольные точки, к которым можно вернуться
 - `/rewind <номер или id>`: забыть этот запрос и всё, что было после; файлы остаются как есть
 - `/rewind <номер или id> --files`: вернуть и файлы, которые acpagent с тех пор изменил: все или ни одного""",
-    "auto_compact_on": "Длинные беседы сокращаются сами, когда занято {percent} % окна модели.",
+    "auto_compact_on": "Длинные беседы сокращаются автоматически, когда занято {percent} % окна модели.",
     "auto_compact_off": "Беседы сокращаются только тогда, когда перестают помещаться в окно модели.",
     "auto_compact_unknown": "Нет команды `/auto-compact {words}`.",
     "budget_head": "**Расход**",
@@ -200,7 +200,7 @@ SENTENCES: dict[str, str] = {
     "предел из настроек.",
     "budget_unknown": "Нет команды `/budget {words}`; попробуйте `/budget tokens 500k` или `/budget cost none`.",
     "budget_no_number": "`{words}` — не число больше 0.",
-    "compact_nothing": "Сокращать нечего: всё, что есть, сохраняется целиком, или против этого хук.",
+    "compact_nothing": "Сокращать нечего: всё и так сохраняется целиком, или сокращению мешает хук.",
     "compact_by_model": "Изложение написала модель.",
     "compact_by_record": "Модель не дала пригодного изложения, поэтому оно составлено по записям сессии.",
     "compact_kept": "Последние сообщения остались как есть.",
@@ -340,20 +340,20 @@ SENTENCES: dict[str, str] = {
     "permissions_none": "нет",
     # /project-trust
     "trust_unknown": "Команды `/project-trust {words}` нет.",
-    "trust_nothing_to_trust": "Этот проект не приносит ничего, что требовало бы доверия.",
-    "trust_untrusted": "Этот проект **не доверенный**: ничего из того, что он приносит, не используется.",
-    "trust_trusted": "Этот проект в нынешнем виде **доверенный**.",
-    "trust_changed": "Проект **изменился** с тех пор, как стал доверенным: ничего из того, что он приносит, не используется.",
+    "trust_nothing_to_trust": "В этом проекте нет расширений, которым нужно доверие.",
+    "trust_untrusted": "Этому проекту вы **пока не доверяете**: его расширения не используются.",
+    "trust_trusted": "Этому проекту в нынешнем виде вы **доверяете**.",
+    "trust_changed": "Проект **изменился** с тех пор, как вы ему доверились: его расширения не используются.",
     "trust_unchanged": "Ничего не изменено: {cause}.",
-    "trust_approve": "Чтобы довериться именно этому: `/project-trust approve {fingerprint}`",
-    "trust_revoked": "Проект больше не доверенный: ничего из того, что он приносит, не используется.",
+    "trust_approve": "Чтобы довериться проекту в этом виде: `/project-trust approve {fingerprint}`",
+    "trust_revoked": "Вы больше не доверяете этому проекту: его расширения не используются.",
     "trust_folder": "Папка: {folder}",
     "trust_repository": "Репозиторий: {repository}",
-    "trust_since": "Доверенный с: {since}",
+    "trust_since": "Доверие с: {since}",
     "trust_refusal": "Довериться ему нельзя: {cause}.",
     "trust_changes": "Отличается от одобренного:",
     "trust_fingerprint": "Отпечаток: `{fingerprint}`",
-    "trust_brings": "Что он приносит:",
+    "trust_brings": "Расширения проекта:",
     "trust_look": "Прежде чем довериться, просмотрите эти файлы: они могут выполнять команды без вопросов.",
     # /mcp
     "command_mcp_how": """\
@@ -427,7 +427,7 @@ SENTENCES: dict[str, str] = {
     "skill_foreign": "`{name}` лежит не в папках acpagent; удалите его там, где он находится: `{path}`.",
     "skill_confirm": "`{path}` будет удалён навсегда: `/skill rm {name} --confirm`.",
     "skill_removed": "Удалён `{path}`.",
-    "skill_untrusted": "Проект не доверенный, поэтому его навыки пока не используются: `/project-trust`.",
+    "skill_untrusted": "Вы пока не доверяете этому проекту, поэтому его навыки не используются: `/project-trust`.",
     "skill_not_found": "Навыка `{name}` нет. Есть: {known}.",
     "skill_needs_name": "Назовите один навык: `/skill {verb} <имя>`. Есть: {known}.",
     "skill_name": "В имени навыка допустимы строчные латинские буквы, цифры и одиночные дефисы: `/skill new <имя>`.",
@@ -503,4 +503,6 @@ SENTENCES: dict[str, str] = {
     "своём файле ключей",
     "sign_in_setup": "Настроить acpagent",
     "sign_in_setup_about": "Выбрать провайдера и модель и сохранить ключ — в терминале",
+    "command_failed_said": "Не получилось: {cause}",
+    "skill_rest": "[... остальное в файле]",
 }

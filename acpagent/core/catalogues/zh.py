@@ -485,4 +485,6 @@ SENTENCES: dict[str, str] = {
     "sign_in_stored_credentials_about": "使用 acpagent 在环境变量或凭据文件中找到的密钥",
     "sign_in_setup": "设置 acpagent",
     "sign_in_setup_about": "在终端中选择提供商和模型，并保存密钥",
+    "command_failed_said": "未成功：{cause}",
+    "skill_rest": "[... 其余在文件中]",
 }

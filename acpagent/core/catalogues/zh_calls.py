@@ -5,7 +5,7 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {  # Joining phrases.
     "paragraphs": "{first}\n\n{second}",
     "lines": "{first}\n{second}",
-    "spaced": "{first}{second}",
+    "spaced": "{first} {second}",
     # Titles of calls.
     "title_read": "读取 {what}",
     "title_read_lines": "读取 {what} 第 {first}-{last} 行",

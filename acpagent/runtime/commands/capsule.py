@@ -9,6 +9,7 @@ from collections.abc import Callable
 from acpagent.core import capsule, files
 from acpagent.core.bounds import asked_line, one_line, printable
 from acpagent.core.capsule import ENDING, Capsule, CapsuleFault
+from acpagent.core.phrases import why
 from acpagent.runtime.commands.arguments import Refused, minute, no_arguments, split
 from acpagent.runtime.session import capsules, slash
 from acpagent.runtime.session.services import CommandDesk
@@ -31,7 +32,7 @@ def answer(words: str, desk: CommandDesk) -> str:
     except CapsuleFault as fault:
         raise Refused(fault.code) from None
     except OSError as error:
-        return desk.say("command_failed", cause=error.strerror or error)
+        return desk.say("command_failed", cause=why(error))
 
 
 def _list(rest: str, desk: CommandDesk) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from acpagent.core import bounds, catalogue
+from acpagent.core.phrases import told, why
 from acpagent.mcp_client.faults import ServerFault
 from acpagent.mcp_client.private import secrets_file
 from acpagent.runtime.commands import near
@@ -30,9 +31,9 @@ def answer(words: str, desk: CommandDesk) -> str:
     try:
         return act(rest, desk)
     except ServerFault as fault:
-        return desk.say("command_failed", cause=str(fault).rstrip("."))
+        return desk.say("command_failed_said", cause=told(fault))
     except OSError as error:
-        return desk.say("command_failed", cause=error.strerror or error)
+        return desk.say("command_failed", cause=why(error))
 
 
 def hidden(words: str) -> str:
@@ -69,7 +70,7 @@ def _status(rest: str, desk: CommandDesk) -> str:
 
 def _line(status: Status, desk: CommandDesk) -> str:
     name = bounds.asked_line(status.name, 80)
-    source = status.source or desk.say("mcp_client")
+    source = catalogue.spoken(status.source, desk.language) or desk.say("mcp_client")
     state = desk.say(f"mcp_state_{status.state}") if catalogue.knows(f"mcp_state_{status.state}") else status.state
     parts = [desk.say("mcp_line", name=name, transport=status.transport, source=source, state=state)]
     if status.state == "ready":
@@ -78,7 +79,7 @@ def _line(status: Status, desk: CommandDesk) -> str:
     if status.restarts:
         parts.append(desk.say("mcp_restarts", count=status.restarts))
     if status.cause:
-        parts.append(bounds.one_line(status.cause, 300))
+        parts.append(bounds.one_line(catalogue.spoken(status.cause, desk.language), 300))
     if status.sign_in:
         parts.append(desk.say("mcp_login", name=name))
     return "- " + "; ".join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from acpagent.core import catalogue
 from acpagent.core.bounds import one_line, printable
 from acpagent.core.faults import Fault
 from acpagent.extensions import trust
@@ -68,7 +69,11 @@ def _report(standing: Standing, desk: CommandDesk) -> str:
     if standing.changes:
         parts.append(_listed(desk.say("trust_changes"), standing.changes[:_MOST]))
     if project.files:
-        parts.append(_listed(desk.say("trust_brings"), trust.contents(project)))
+        parts.append(
+            _listed(
+                desk.say("trust_brings"), [catalogue.spoken(line, desk.language) for line in trust.contents(project)]
+            )
+        )
         if not standing.trusted:
             parts.append(desk.say("trust_look"))
     return "\n\n".join(parts)

@@ -10,6 +10,7 @@ from acpagent.core import catalogue, files
 from acpagent.core.bounds import one_line, printable
 from acpagent.core.faults import Fault
 from acpagent.core.paths import within
+from acpagent.core.phrases import why
 from acpagent.extensions import skills, trust
 from acpagent.extensions.project import Project, scan
 from acpagent.extensions.skills import Skill
@@ -35,7 +36,7 @@ def answer(words: str, desk: CommandDesk) -> str:
     except Fault as fault:
         return desk.say("command_failed", cause=fault.message)
     except OSError as error:
-        return desk.say("command_failed", cause=error.strerror or error)
+        return desk.say("command_failed", cause=why(error))
 
 
 def missing(name: str, desk: CommandDesk) -> str:
@@ -58,13 +59,16 @@ def _list(rest: str, desk: CommandDesk) -> str:
     problems = [one for one in desk.extensions.problems if one.part == "skill"]
     if "--invalid" in flags:
         used = f"({desk.say('skill_used')}) "
-        lines = [f"- {'' if one.fatal else used}{printable(str(one))}" for one in problems]
+        lines = [
+            f"- {'' if one.fatal else used}{printable(catalogue.spoken(one.told, desk.language))}" for one in problems
+        ]
         parts.append("\n".join([desk.say("skill_wrong"), "", *(lines or [none])]))
     elif problems:
         parts.append(desk.say("skill_remarks", count=len(problems)))
     told = desk.extensions.standing.problem()
     if told is not None:
-        parts.append(catalogue.spoken(told.told, desk.language))
+        untrusted = desk.say("extension_problem", problem=told.short)
+        parts.append(untrusted[:1].upper() + untrusted[1:])
     return "\n\n".join(parts)
 
 
@@ -75,7 +79,7 @@ def _line(one: Skill) -> str:
 
 def _show(rest: str, desk: CommandDesk) -> str:
     one = _found(slash.unquoted(rest), "show", desk)
-    text = one.body if len(one.body) <= _SHOWN else f"{one.body[:_SHOWN]}\n[... the rest is in the file]"
+    text = one.body if len(one.body) <= _SHOWN else f"{one.body[:_SHOWN]}\n{desk.say('skill_rest')}"
     mark = "```"
     while mark in text:
         mark += "`"

@@ -163,7 +163,7 @@ class Equipment:
         """What the person was not told before."""
         for problem in found.problems:
             if problem not in self._told:
-                self._report("warning", "extension_problem", {"problem": str(problem)})
+                self._report("warning", "extension_problem", {"problem": problem.told})
         self._told = found.problems
 
     def open(self) -> None:

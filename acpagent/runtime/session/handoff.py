@@ -7,6 +7,7 @@ from collections.abc import Callable
 from acpagent.config import redaction
 from acpagent.core.events import Event, EvidenceReady, Notice, Usage
 from acpagent.core.history import EvidenceSet
+from acpagent.core.phrases import why
 from acpagent.runtime.evidence import bundle, receipts
 from acpagent.runtime.evidence.bundle import Session
 from acpagent.runtime.session.keep import Keep
@@ -45,4 +46,4 @@ def hand_off(keep: Keep, home: str, usage: Usage, speaker: Speaker, emit: Callab
     try:
         receipts.write(home, receipt)
     except OSError as error:
-        speaker.tell(Notice("warning", "proof_not_written", {"cause": error.strerror or str(error)}))
+        speaker.tell(Notice("warning", "proof_not_written", {"cause": why(error)}))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from acpagent.core import capsule
 from acpagent.core.blocks import Block, Text
 from acpagent.core.capsule import CapsuleFault
-from acpagent.core.catalogue import ENGLISH, say
+from acpagent.core.catalogue import ENGLISH, Phrase, say
 from acpagent.core.events import Command
 from acpagent.core.forms import Answer, Form
+from acpagent.core.phrases import told, why
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.extensions import commandfiles, skills
 from acpagent.extensions.commandfiles import CommandFile
@@ -79,7 +80,7 @@ def _load_capsule(words: str, use: Use) -> Meant:
     except ValueError:
         raise _unused("command_quotes", use) from None
     except OSError as error:
-        raise CommandFault(say("command_failed", {"cause": error.strerror or error}, use.language)) from None
+        raise CommandFault(Phrase("command_failed", cause=why(error))) from None
     return Meant((Text(capsule.prompt(found)),))
 
 
@@ -156,7 +157,7 @@ def _of_prompt(prompt: PromptCommand) -> ModelCommand:
         try:
             return Meant(prompt.get(words, use.limit, use.scope, use.question))
         except ServerFault as fault:
-            raise CommandFault(str(fault)) from None
+            raise CommandFault(told(fault)) from None
 
     return ModelCommand(Command(prompt.name, prompt.description or prompt.name, prompt.hint), work_out)
 
@@ -167,7 +168,7 @@ def _of_action(action: Action, plugins: PluginHost) -> ModelCommand:
             done = say("action_done", {"label": action.label}, use.language)
             return Meant(said=plugins.run_action(action.command, words, use.scope) or done)
         except (SidecarFault, LookupError) as fault:
-            raise CommandFault(say("action_failed", {"cause": fault}, use.language)) from None
+            raise CommandFault(Phrase("action_failed", cause=told(fault))) from None
         except Cancelled:  # said to the person, like all that comes of it: the model never hears of it
             return Meant(said=f"{action.label}: cancelled.")
 

@@ -161,7 +161,7 @@ def show(host: Host, past: list[Entry], scope: Scope) -> None:
 def read_servers(written: Iterable[Any]) -> tuple[ServerSpec, ...]:
     """The servers that a client names, or named before. Raises -32602 for one that cannot be used (SESS-11)."""
     try:
-        return merged([one if isinstance(one, ServerSpec) else read(one, "the client") for one in written])
+        return merged([one if isinstance(one, ServerSpec) else read(one, Phrase("mcp_client")) for one in written])
     except SpecError as error:
         raise TheirFault(codes.INVALID_PARAMS, Phrase("parameter", name="mcpServers", cause=told(error))) from None
 

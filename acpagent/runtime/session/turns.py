@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from acpagent.core import memory
 from acpagent.core.blocks import Block, Text, first_text
-from acpagent.core.catalogue import Phrase
+from acpagent.core.catalogue import Phrase, spoken
 from acpagent.core.events import Chunk, Controls, Notice, TitleChanged, TurnEnded, TurnStarted
 from acpagent.core.faults import Fault, OurFault
 from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UsageSet, UserSaid
 from acpagent.core.host import Host
 from acpagent.core.live import LiveOutput
+from acpagent.core.phrases import told
 from acpagent.core.repositories import repository_of
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.core.toolcalls import ToolContext
@@ -224,7 +225,7 @@ class TurnRunner:
             )
             return work_out(use)
         except CommandFault as fault:
-            return Meant(said=str(fault))
+            return Meant(said=spoken(told(fault), self.host.language))
 
     def _plugins(self, turn: Turn) -> Interception:
         return Interception(self.keep.equipment.kit.plugins, turn.scope)

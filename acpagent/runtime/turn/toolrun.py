@@ -20,6 +20,7 @@ from acpagent.core.history import CallMade, CallSettled, Entry, PlanSet
 from acpagent.core.host import Host
 from acpagent.core.live import LiveOutput
 from acpagent.core.model import ModelCall
+from acpagent.core.phrases import told
 from acpagent.core.scope import Cancelled, Scope
 from acpagent.core.toolcalls import (
     Content,
@@ -198,7 +199,7 @@ class ToolRunner:
         try:
             proposal = running.tool.prepare(arguments, running.context)
         except ToolRefusal as refusal:
-            return self._tellable(running.context, str(refusal))
+            return self._tellable(running.context, told(refusal))
         except Cancelled:
             raise
         except Exception as error:
@@ -346,7 +347,7 @@ class ToolRunner:
                 running.kept = self._desk.keep_files(running.proposal, running.context)
             result = running.tool.apply(running.proposal, running.context)
         except ToolRefusal as refusal:
-            result = ToolResult(str(refusal), failed=True)
+            result = ToolResult(told(refusal), failed=True)
         except Cancelled:
             return ToolResult(Phrase("call_cut_short"), failed=True)
         except Exception as error:
