@@ -267,7 +267,7 @@ BAD_RULES: list[tuple[str, str]] = [
     ("Bash(ls", "is not closed"),
     ("rm -rf", "did you mean Bash(rm -rf:*)?"),
     ("", "is empty"),
-    ("mcp__db__*", "each tool by its whole name"),
+    ("mcp__*__drop", "mcp__SERVER for all of its tools"),
 ]
 
 
