@@ -123,6 +123,10 @@ class Current:
         self._shortest = shortest
         self._found: tuple[Any, Secrets] | None = None
 
+    def __call__(self, text: str) -> str:
+        """`text` without what it hides now, nor what looks like a secret or is called one."""
+        return self.secrets.strictly(text)
+
     @property
     def secrets(self) -> Secrets:
         """What it hides now."""

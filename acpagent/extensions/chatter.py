@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acpagent.config.redaction import Secrets
+from acpagent.config import locate, redaction
+from acpagent.config.redaction import Current
 from acpagent.core import bounds
 from acpagent.extensions.ration import Ration
-
-_SHAPES = Secrets(())
 
 
 class Chatter:
@@ -22,6 +21,7 @@ class Chatter:
         self._rest = b""
         self._ration = Ration(burst=200, per_second=20)
         self._left_out = False
+        self._hide = Current(locate.home(), redaction.own)
 
     def write(self, data: bytes) -> None:
         """On the pump alone."""
@@ -34,5 +34,5 @@ class Chatter:
                 self._left_out = True
                 return
             self._left_out = False
-            text = bounds.one_line(_SHAPES.strictly(line[: self._MOST].decode("utf-8", "replace")), self._MOST)
+            text = bounds.one_line(self._hide(line[: self._MOST].decode("utf-8", "replace")), self._MOST)
             self._log(f"plugin {self._name}: {text}")

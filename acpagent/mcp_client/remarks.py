@@ -5,15 +5,13 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 
-from acpagent.config.redaction import Secrets
+from acpagent.config import locate, redaction
+from acpagent.config.redaction import Current
 from acpagent.core import bounds
 from acpagent.mcp_client.spec import ServerSpec
 
 LINE_LETTERS = 500
 TOTAL_LETTERS = 64 * 1024  # of one connection
-
-
-_SHAPES = Secrets(())
 
 
 class Remarks:
@@ -23,9 +21,10 @@ class Remarks:
         self._spec = spec
         self._log = log
         self._left = TOTAL_LETTERS
+        self._hide = Current(locate.home(), redaction.own)
 
     def say(self, text: str) -> None:
-        hidden = _SHAPES.strictly(self._spec.hide(bounds.clean(text)))
+        hidden = self._hide(self._spec.hide(bounds.clean(text)))
         line = bounds.one_line(bounds.printable(hidden), LINE_LETTERS)
         if not line or self._left <= 0:
             return

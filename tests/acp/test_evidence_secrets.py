@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from tests.acp.mcp import plain
+from tests.acp.mcp import plain, settle
 from tests.acp.seen import calls, says, turn
 from tests.acp.served import served
 from tests.agent import handoffs
@@ -34,7 +34,8 @@ def test_what_is_written_down_has_no_secret_in_it(tmp_path: Path) -> None:
     servers = {"configured": {**plain("x"), "env": {"TOKEN": SERVER}}}
     servers["configured"].pop("name")
     elsewhere = {"api": "openai-chat", "base_url": "http://127.0.0.1:9", "models": {"m": {"context_window": 9999}}}
-    with served(tmp_path, {"turns": [turn("go", *road)]}, tool_approval="yolo", mcp_servers=servers) as one:
+    turns = [turn("go", *road), turn("hello", says("Hello."), loop=True)]
+    with served(tmp_path, {"turns": turns}, tool_approval="yolo", mcp_servers=servers) as one:
         one.agent.close()
         config = json.loads((one.home.path / "config.yaml").read_text())
         config["providers"]["local"] |= {"api_key_env": "PLANTED_KEY", "headers": {"X-Api-Key": HEADER}}
@@ -52,12 +53,18 @@ def test_what_is_written_down_has_no_secret_in_it(tmp_path: Path) -> None:
         (one.home.path / "mcp" / "tokens-1.json").write_text(json.dumps({"tokens": {"access_token": TOKEN}}))
         named = plain("named")
         named["env"] = [{"name": "TOKEN", "value": CLIENT}]
-        (evidence,) = handoffs(one.prompt(one.new(mcpServers=[named]), "go"))
+        complains = f"echo it has {KEY} and {STORED} >&2; exec {sys.executable} {named['args'][0]}"
+        named |= {"command": "/bin/sh", "args": ["-c", complains]}
+        session = one.new(mcpServers=[named])
+        settle(one, session, ["mcp__named__pid"])
+        (evidence,) = handoffs(one.prompt(session, "go"))
         assert evidence["status"] == "verified"
         assert KEY in str(one.last.headers)  # the model's server got it
         asked = one.last.raw.decode()
         assert [secret for secret in PLANTED if secret in asked] == []
+        one.agent.close()
         log = one.agent.stderr()
+        assert "it has [hidden] and [hidden]" in log
     kept = [
         path
         for path in one.home.path.rglob("*")
