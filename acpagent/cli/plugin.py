@@ -187,7 +187,8 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _use(options: argparse.Namespace, use: bool) -> int:
     changed = plugins.set_enabled(locate.home(), options.name, use)
-    code = ("plugin_is_used" if use else "plugin_is_unused") + ("_from_now" if changed else "")
+    state = "used" if use else "unused"
+    code = f"plugin_is_{state}_from_now" if changed else f"plugin_is_{state}"
     Terminal(sys.stdout).line(say(code, name=options.name))
     return OK
 

@@ -77,7 +77,7 @@ def read_file(path: str) -> dict[str, Secret]:
         raise ConfigError(document.unreadable(path, error)) from None
     if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
         what = Phrase("what_open_mode", mode=f"{stat.S_IMODE(mode):04o}")
-        raise ConfigError(ConfigProblem(path, None, what, f"run: chmod 600 '{path}'"))
+        raise ConfigError(ConfigProblem(path, None, what, Phrase("remedy_chmod", path=path)))
     page = document.read(path)
     keys: dict[str, Secret] = {}
     for provider, text in page.mapping().items():

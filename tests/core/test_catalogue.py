@@ -10,7 +10,7 @@ import pytest
 
 from acpagent.core import catalogue
 from acpagent.core.catalogue import LANGUAGES
-from tests.repository.sources import modules
+from tests.repository.sources import ROOT, modules
 
 CYRILLIC, HAN = re.compile(r"[а-яёА-ЯЁ]"), re.compile(r"[\u4e00-\u9fff]")
 # Where the words of a language are looked for: not in code, nor in what is filled in.
@@ -146,10 +146,35 @@ TOLD = {
     "UsageError", "complain", "fail", "line", "ok", "problem", "remark", "warn",
 }  # fmt: skip
 # A word, a blank and a word.
-SENTENCE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")
+SENTENCE = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]{2,}")
 # Not for people: mistakes in scripts for the scripted model, and in what the protocol carries.
 UNTRANSLATED = ("acpagent.providers.script_reader", "acpagent.wire.")
 LABELS = {"mcp servers"}
+
+
+def test_every_code_is_said_somewhere() -> None:
+    """By its name, by a part of it that is put together with another, or in a schema."""
+    written = {code for name in ("config", "plugin") for code in re.findall(r'"x-remedy": "(\w+)"', schema(name))}
+    put_together = [r"(work_mode|tool_approval)_\w+"]  # by their names in `acp.v1.options`
+    for module in modules():
+        for node in ast.walk(module.tree) if "catalogues" not in module.name else ():
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                written.add(node.value)
+            elif isinstance(node, ast.JoinedStr) and _is_part_of_a_code(_texts(node)):
+                put_together.append("".join(_or_any(part) for part in node.values))
+    assert {code for code in english() if not any(re.fullmatch(form, code) for form in put_together)} - written == set()
+
+
+def _is_part_of_a_code(texts: list[str]) -> bool:
+    return all(re.fullmatch(r"\w+", text) for text in texts) and any(len(text) > 3 for text in texts)
+
+
+def schema(name: str) -> str:
+    return (ROOT / "schemas" / f"{name}.json").read_text()
+
+
+def _or_any(part: ast.expr) -> str:
+    return re.escape(part.value) if isinstance(part, ast.Constant) and isinstance(part.value, str) else r"\w+"
 
 
 def test_people_are_told_nothing_that_has_no_code() -> None:

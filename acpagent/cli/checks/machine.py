@@ -64,7 +64,7 @@ def _missing() -> Iterator[str]:
             yield name
             continue
         if oldest and _numbers(version) < _numbers(oldest):
-            yield f"{name} {oldest} (there is {version})"
+            yield say("check_there_is", name=name, oldest=oldest, version=version)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -31,7 +31,6 @@ SENTENCES: dict[str, str] = {
     "session_held": "the session is in use by process {pid} on {host}",
     "request_cancelled": "the request was cancelled",
     "signed_out": "signed out; authenticate first",
-    "shutting_down": "the agent is shutting down",
     "internal_error": "internal error ({kind})",
     "no_thread": "no thread could be started: {cause}",
     "parameter": "params.{name}: {cause}",
@@ -210,5 +209,4 @@ SENTENCES: dict[str, str] = {
     "hook_signal": "ended by {signal}",
     "hook_unended": "ended by nothing",
     "cause_said": "{cause}: {said}",
-    "command_unused": "{said}\n\n{usage}",
 }

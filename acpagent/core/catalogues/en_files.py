@@ -5,7 +5,6 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {
     # A mistake in a file.
     "problem": "{place}: {what}; {remedy}",
-    "problem_plain": "{place}: {what}",
     "problem_field": "{name}: {what}",
     "correct_server": "correct mcp_servers.{name}",
     "correct_or_remove": "correct it, or take it out",
@@ -13,8 +12,6 @@ SENTENCES: dict[str, str] = {
     "spec_object": "MCP server must be an object",
     "spec_name": "MCP server name is required",
     "spec_server": 'MCP server "{name}"',
-    "spec_one_object": "it must hold one object",
-    "spec_servers": "mcpServers must be an object with a server by each name",
     "spec_variable": "{where}: the variable {name} is not set",
     "spec_transport": "{where} uses an unsupported transport; use stdio, http or sse",
     "spec_needed": "{where} {key} is required",
@@ -281,7 +278,7 @@ SENTENCES: dict[str, str] = {
     "what_unwritable": "cannot be written ({cause})",
     "what_rule": "the rule {rule!r} {what}",
     "remedy_write_kinds": "write {kinds}",
-    "remedy_chmod": "run: chmod 600 {path}",
+    "remedy_chmod": "run: chmod 600 '{path}'",
     # What schemas advise.
     "write_package_paths": "write a list of paths inside the package",
     "write_true_false": "write true or false",
@@ -374,10 +371,8 @@ SENTENCES: dict[str, str] = {
     "rule_no_tool": "does not begin with the name of a tool",
     "rule_write_such": "write a rule such as {examples}",
     "rule_no_server_tool": "names no tool of a server",
-    "rule_whole_name": "write mcp__SERVER__TOOL, each tool by its whole name",
     "rule_there_are": "there are {names} and mcp__SERVER__TOOL",
     "rule_unknown_tool": "is about the tool {tool}, which there is not",
-    "rule_pattern_name": "has a pattern for a name",
     "rule_nothing_behind": "has nothing behind the =",
     "rule_every_call": "write {tool} for every call",
     "rule_nothing_compared": "says more than the name, but calls of {tool} have nothing to compare",

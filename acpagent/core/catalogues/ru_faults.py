@@ -31,7 +31,6 @@ SENTENCES: dict[str, str] = {
     "session_held": "сессия открыта в другом процессе ({pid} на {host})",
     "request_cancelled": "запрос отменён",
     "signed_out": "вы вышли; сначала войдите",
-    "shutting_down": "агент завершает работу",
     "internal_error": "внутренняя ошибка ({kind})",
     "no_thread": "не удалось запустить поток: {cause}",
     "parameter": "params.{name}: {cause}",
@@ -213,5 +212,4 @@ SENTENCES: dict[str, str] = {
     "hook_signal": "завершён сигналом {signal}",
     "hook_unended": "не завершён",
     "cause_said": "{cause}: {said}",
-    "command_unused": "{said}\n\n{usage}",
 }

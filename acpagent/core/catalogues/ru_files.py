@@ -5,7 +5,6 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {
     # A mistake in a file.
     "problem": "{place}: {what}; {remedy}",
-    "problem_plain": "{place}: {what}",
     "problem_field": "{name}: {what}",
     "correct_server": "исправьте mcp_servers.{name}",
     "correct_or_remove": "исправьте или уберите",
@@ -13,8 +12,6 @@ SENTENCES: dict[str, str] = {
     "spec_object": "MCP-сервер должен быть объектом",
     "spec_name": "нужно имя MCP-сервера (name)",
     "spec_server": 'MCP-сервер "{name}"',
-    "spec_one_object": "в нём должен быть один объект",
-    "spec_servers": "mcpServers должен быть объектом, где под каждым именем — сервер",
     "spec_variable": "{where}: переменная {name} не задана",
     "spec_transport": "{where}: такой транспорт не поддерживается; есть stdio, http и sse",
     "spec_needed": "{where}: нужно поле {key}",
@@ -281,7 +278,7 @@ SENTENCES: dict[str, str] = {
     "what_unwritable": "не удалось записать ({cause})",
     "what_rule": "правило {rule!r}: {what}",
     "remedy_write_kinds": "напишите {kinds}",
-    "remedy_chmod": "выполните: chmod 600 {path}",
+    "remedy_chmod": "выполните: chmod 600 '{path}'",
     # What schemas advise.
     "write_package_paths": "напишите список путей внутри пакета",
     "write_true_false": "напишите true или false",
@@ -375,10 +372,8 @@ SENTENCES: dict[str, str] = {
     "rule_no_tool": "начинается не с имени инструмента",
     "rule_write_such": "напишите правило, например {examples}",
     "rule_no_server_tool": "не называет инструмент сервера",
-    "rule_whole_name": "напишите mcp__SERVER__TOOL, каждый инструмент полным именем",
     "rule_there_are": "есть {names} и mcp__SERVER__TOOL",
     "rule_unknown_tool": "говорит об инструменте {tool}, а его нет",
-    "rule_pattern_name": "вместо имени — шаблон",
     "rule_nothing_behind": "после = ничего нет",
     "rule_every_call": "для любого вызова напишите {tool}",
     "rule_nothing_compared": "говорит больше имени, но у вызовов {tool} нечего сравнивать",

@@ -31,7 +31,6 @@ SENTENCES: dict[str, str] = {
     "session_held": "会话正被进程 {pid}（主机 {host}）使用",
     "request_cancelled": "请求已取消",
     "signed_out": "已退出登录；请先登录",
-    "shutting_down": "代理正在关闭",
     "internal_error": "内部错误（{kind}）",
     "no_thread": "无法启动线程：{cause}",
     "parameter": "params.{name}：{cause}",
@@ -208,5 +207,4 @@ SENTENCES: dict[str, str] = {
     "hook_signal": "被 {signal} 终止",
     "hook_unended": "未结束",
     "cause_said": "{cause}：{said}",
-    "command_unused": "{said}\n\n{usage}",
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {
     # A mistake in a file.
     "problem": "{place}：{what}；{remedy}",
-    "problem_plain": "{place}：{what}",
     "problem_field": "{name}：{what}",
     "correct_server": "请更正 mcp_servers.{name}",
     "correct_or_remove": "请更正或去掉",
@@ -13,8 +12,6 @@ SENTENCES: dict[str, str] = {
     "spec_object": "MCP 服务器必须是对象",
     "spec_name": "缺少 MCP 服务器的名称（name）",
     "spec_server": 'MCP 服务器 "{name}"',
-    "spec_one_object": "其中必须是一个对象",
-    "spec_servers": "mcpServers 必须是对象，每个名称对应一个服务器",
     "spec_variable": "{where}：变量 {name} 未设置",
     "spec_transport": "{where} 使用了不支持的传输方式；请用 stdio、http 或 sse",
     "spec_needed": "{where} 缺少 {key}",
@@ -281,7 +278,7 @@ SENTENCES: dict[str, str] = {
     "what_unwritable": "无法写入（{cause}）",
     "what_rule": "规则 {rule!r}：{what}",
     "remedy_write_kinds": "请写 {kinds}",
-    "remedy_chmod": "请运行：chmod 600 {path}",
+    "remedy_chmod": "请运行：chmod 600 '{path}'",
     # What schemas advise.
     "write_package_paths": "请写包内路径的列表",
     "write_true_false": "请写 true 或 false",
@@ -374,10 +371,8 @@ SENTENCES: dict[str, str] = {
     "rule_no_tool": "没有以工具名称开头",
     "rule_write_such": "请写规则，例如 {examples}",
     "rule_no_server_tool": "没有指明服务器的工具",
-    "rule_whole_name": "请写 mcp__SERVER__TOOL，每个工具写全名",
     "rule_there_are": "可用：{names} 和 mcp__SERVER__TOOL",
     "rule_unknown_tool": "针对不存在的工具 {tool}",
-    "rule_pattern_name": "名称处是模式",
     "rule_nothing_behind": "= 后面没有内容",
     "rule_every_call": "对所有调用请写 {tool}",
     "rule_nothing_compared": "除名称外还有内容，但 {tool} 的调用没有可比较的内容",
