@@ -21,6 +21,7 @@ from acpagent.config.credentials import Secret
 from acpagent.config.edit import Unchangeable
 from acpagent.config.settings import Settings
 from acpagent.core.model import ProviderFault
+from acpagent.core.phrases import told
 
 
 def run(words: Sequence[str]) -> int:
@@ -86,7 +87,7 @@ def _not_done(reason: Exception) -> int:
         return complain(say("setup_hides", text=text), USAGE)
     if isinstance(reason, Unchangeable):
         files = say("setup_unsafe")
-        return complain(say("setup_by_hand", files=files, reason=reason), USAGE)
+        return complain(say("setup_by_hand", files=files, reason=spoken(told(reason))), USAGE)
     if isinstance(reason, ProviderFault):
         return complain(say("setup_untried", reason=spoken(reason.message)), FAILED)
     return complain(say("setup_given_up"), FAILED)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    Plain = str | float | list[str] | None  # what can be stored
+
 ENGLISH = "en"
 # What each language calls itself.
 LANGUAGES: dict[str, str] = {"en": "English", "ru": "Русский", "zh": "简体中文"}
@@ -28,7 +30,7 @@ class Phrase(str):
     code: str
     params: dict[str, Any]
 
-    def __new__(cls, code: str, /, **params: Any) -> Phrase:
+    def __new__(cls, code: str, /, **params: Plain) -> Phrase:
         made = super().__new__(cls, say(code, params))
         made.code, made.params = code, params
         return made

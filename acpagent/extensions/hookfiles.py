@@ -217,7 +217,7 @@ class _Reader:
         try:
             return re.compile(text)
         except (re.error, OverflowError, RecursionError) as error:
-            self._wrong((*at, key), Phrase("what_no_pattern", error=error), Phrase("remedy_matcher", key=key))
+            self._wrong((*at, key), Phrase("what_no_pattern", error=str(error)), Phrase("remedy_matcher", key=key))
             return None
 
     def _text(self, entry: dict[str, Any], key: str, at: Path) -> str:

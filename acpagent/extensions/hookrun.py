@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from acpagent.core import bounds, files, process
 from acpagent.core.catalogue import Phrase
 from acpagent.core.live import LiveOutput
+from acpagent.core.phrases import told
 from acpagent.core.scope import Scope
 from acpagent.core.shells import shell
 from acpagent.extensions import hookanswers
@@ -68,7 +69,7 @@ def run(hook: Hook, what: Happening, place: Place, scope: Scope) -> Answer:
                 stdout=said,
             )
     except (OSError, ValueError, RecursionError) as error:
-        cause = Phrase("hook_not_started", cause=getattr(error, "strerror", None) or error)
+        cause = Phrase("hook_not_started", cause=told(error))
         return Answer(notices=(notice(hook, "hook_failed", cause=cause),))
     answer = hookanswers.read(
         hook, result, said.excerpt(OUTPUT_BYTES).text, complained.excerpt(hookanswers.REASON_BYTES).text
@@ -93,7 +94,7 @@ def _in_file(hook: Hook, cwd: str) -> Answer:
     try:
         data = files.read_bytes(path)
     except (OSError, ValueError, files.NotText) as error:
-        cause = Phrase("hook_file", file=hook.context_file, cause=getattr(error, "strerror", None) or error)
+        cause = Phrase("hook_file", file=hook.context_file, cause=told(error))
         return Answer(notices=(notice(hook, "hook_failed", cause=cause),))
     return Answer(context=bounds.cut(bounds.clean(data.decode("utf-8-sig", "replace")).strip(), CONTEXT_BYTES).text)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from acpagent.core import bounds
 from acpagent.core.catalogue import Phrase
+from acpagent.core.phrases import told
 from acpagent.core.scope import Cancelled
 from acpagent.core.toolcalls import Effect, Kind, Proposal, ToolContext, ToolRefusal, ToolResult
 from acpagent.extensions import speech
@@ -62,7 +63,7 @@ class SidecarTool:
             raise
         except SidecarFault as fault:
             self._sidecar.withdraw(call_id)
-            raise ToolRefusal(Phrase("plugin_failed", plugin=self._sidecar.name, cause=fault)) from None
+            raise ToolRefusal(Phrase("plugin_failed", plugin=self._sidecar.name, cause=told(fault))) from None
         text = bounds.cut(bounds.clean(answer["text"]), ctx.output_bytes)
         facts = {**proposal.facts, "truncated": text.left_out > 0}
         return ToolResult(text.text, answer.get("isError", False), facts=facts)

@@ -179,7 +179,7 @@ class Sidecar:
         try:
             driver = self._begin()
         except (OSError, RuntimeError, ValueError) as error:
-            self._stop(Phrase("program_not_started", cause=getattr(error, "strerror", None) or error))
+            self._stop(Phrase("program_not_started", cause=told(error)))
             self._end()
             return
         if not self._settled.wait(HANDSHAKE_SECONDS):
