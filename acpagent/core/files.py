@@ -96,15 +96,17 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def at_once(path: str, flags: int) -> int:
+    """An opener for `open` that waits for nobody at a pipe. Where `open` gives up, as at a directory, it closes what
+    its opener opened; a descriptor that it was given would stay."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def read_bytes(path: str, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a regular file. Raises `NotText` for anything else (pipes block, devices never end),
     and for more than `limit` bytes; OSError as usual."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(handle, "rb", buffering=0) as stream:
-        status = os.fstat(handle)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        if not stat.S_ISREG(status.st_mode):
+    with open(path, "rb", buffering=0, opener=at_once) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise NotText(Phrase("file_irregular"))
         data = bytearray()
         while len(data) <= limit:

@@ -259,9 +259,8 @@ def _stamp(path: str) -> tuple[int, ...] | None:
 
 def _content(real: str) -> tuple[bytes, int]:
     """A file's bytes and permission bits, of one and the same file whoever swaps it meanwhile."""
-    handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-    with open(handle, "rb") as stream:
-        status = os.fstat(handle)
+    with open(real, "rb", opener=lambda path, flags: disk.at_once(path, flags | os.O_NOFOLLOW)) as stream:
+        status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise disk.NotText(Phrase("file_irregular"))
         data = stream.read(MAX_FILE + 1)
@@ -280,8 +279,7 @@ def _is_dir(path: str) -> bool:
 def _beginning(path: str) -> bytes:
     """How a file begins; what cannot be read begins like a script."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as stream:
+        with open(path, "rb", opener=disk.at_once) as stream:
             return stream.read(2)
     except OSError:
         return b"#!"

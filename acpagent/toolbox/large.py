@@ -39,8 +39,7 @@ def part(path: str, first: int, count: int, budget: int, scope: Scope) -> Lines:
     """`count` lines from the 1-based `first` on, at least one and at most `budget` bytes of them; none and the total
     where the file ends before that. Text that is not UTF-8 is read as far as it goes. Raises `NotText`, OSError,
     `Cancelled`."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(handle, "rb") as stream:
+    with open(path, "rb", opener=files.at_once) as stream:
         start = stream.read(_SNIFFED)
         if start.startswith(_WIDE) or b"\0" in start:
             raise NotText(f"it is no UTF-8, and larger than {files.MAX_BYTES >> 20} MiB")

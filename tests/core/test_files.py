@@ -9,6 +9,7 @@ import pytest
 
 from acpagent.core import files
 from acpagent.core.files import NotText
+from tests.settling import descriptors
 
 SAMPLES = {
     "empty": b"",
@@ -85,11 +86,13 @@ def test_a_character_the_encoding_lacks_is_an_error():
 
 def test_only_regular_files_are_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
+    before = descriptors()
     for path, fault in ((tmp_path / "pipe", NotText), ("/dev/zero", NotText), (tmp_path, IsADirectoryError)):
         with pytest.raises(fault):
             files.read_text(str(path))
     with pytest.raises(FileNotFoundError):
         files.read_text(str(tmp_path / "none"))
+    assert descriptors() <= before
 
 
 def test_size_is_bounded(tmp_path):
