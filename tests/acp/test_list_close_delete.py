@@ -6,6 +6,7 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,7 @@ def test_LIST_09_listing_opens_nothing(stage: Stage, used: tuple[Path, list[str]
 def test_LIST_10_a_damaged_record_hides_no_other(agent: StartAgent, home: Home, workspace: Path) -> None:
     home.use_script(SCRIPT)
     stored = seed(home, workspace, 5)
-    with sqlite3.connect(home.path / "store.sqlite3") as connection:
+    with closing(sqlite3.connect(home.path / "store.sqlite3")) as connection, connection:
         connection.execute("UPDATE sessions SET directories = '[3' WHERE id = ?", (stored[1],))
         connection.execute("UPDATE sessions SET title = x'fffe' WHERE id = ?", (stored[3],))
     connection.close()
@@ -280,7 +281,7 @@ def test_DEL_01_DEL_02_gone_for_good(agent: StartAgent, home: Home, workspace: P
     two.initialize()
     assert ids(two) == [kept]
     assert two.fail("session/load", place(live, workspace))["code"] == -32002
-    with sqlite3.connect(home.path / "store.sqlite3") as connection:
+    with closing(sqlite3.connect(home.path / "store.sqlite3")) as connection, connection:
         owners = connection.execute("SELECT DISTINCT session FROM entries").fetchall()
     connection.close()
     assert owners == [(kept,)]

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -243,7 +244,7 @@ def test_LOAD_07_a_damaged_store(agent: StartAgent, home: Home, workspace: Path,
             (home.path / name).unlink(missing_ok=True)
         path.write_bytes(b"no database " * 1000)
     else:
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection, connection:
             if damage == "row":
                 connection.execute("UPDATE sessions SET settings = '{' WHERE id = ?", (session,))
             else:

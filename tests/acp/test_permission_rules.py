@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +233,7 @@ def test_permissions_sets_the_approval(person: Any) -> None:
 
 
 def receipts(home: Home, session: str) -> list[dict[str, Any]]:
-    with sqlite3.connect(home.path / "store.sqlite3") as store:
+    with closing(sqlite3.connect(home.path / "store.sqlite3")) as store, store:
         rows = store.execute(
             "SELECT body FROM entries WHERE session = ? AND kind = 'permitted' ORDER BY seq", (session,)
         ).fetchall()

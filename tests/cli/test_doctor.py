@@ -10,6 +10,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +257,7 @@ class TestStore:
         ]
 
     def test_a_newer_file(self, used: Home) -> None:
-        with sqlite3.connect(used.path / "store.sqlite3") as connection:
+        with closing(sqlite3.connect(used.path / "store.sqlite3")) as connection, connection:
             connection.execute("PRAGMA user_version = 999")
         code, lines = examined(used)
         assert code == 1

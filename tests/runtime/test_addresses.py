@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def test_without_a_store_there_are_none_and_none_is_made(tmp_path: Path) -> None
 
 def test_a_broken_store_is_told_and_no_reason_to_fail(tmp_path: Path) -> None:
     path, told = tmp_path / "store.db", []
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE other (x)")
     addresses = Addresses(Store(str(path)), lambda what, error: told.append(what))
     assert addresses.resolve("a") == "a"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,7 @@ def test_what_was_called_back_survives_kill_9(home: Path, store: Store, children
 
 def test_a_newer_file_is_refused_and_left_alone(store: Store, session: str) -> None:
     assert store.close(WAIT)
-    with sqlite3.connect(store.path, isolation_level=None) as other:
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other, other:
         other.execute(f"PRAGMA user_version = {VERSION + 1}")
     other.close()
     before = Path(store.path).read_bytes()
@@ -109,7 +110,7 @@ def test_a_newer_file_is_refused_and_left_alone(store: Store, session: str) -> N
 
 def test_another_programs_database_is_refused(home: Path, store: Store) -> None:
     home.mkdir()
-    with sqlite3.connect(store.path) as other:
+    with closing(sqlite3.connect(store.path)) as other, other:
         other.execute("CREATE TABLE theirs (x)")
     other.close()
     before = Path(store.path).read_bytes()
@@ -129,7 +130,7 @@ def test_a_file_whose_making_was_cut_short(home: Path, store: Store) -> None:
 def test_a_file_without_write_ahead_log_gets_one(store: Store, session: str) -> None:
     """Copies of a database, made by SQLite's own backup, come without."""
     assert store.close(WAIT)
-    with sqlite3.connect(store.path, isolation_level=None) as other:
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other, other:
         assert other.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
     other.close()
     again = Store(store.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from acpagent.store import grants, schema
@@ -36,7 +37,7 @@ def test_they_survive_the_process(store: Store, home: Path) -> None:
 
 def test_a_file_of_the_first_version_gets_the_table_and_keeps_what_it_has(store: Store, home: Path) -> None:
     home.mkdir(parents=True)
-    with sqlite3.connect(home / "store.sqlite3") as old:
+    with closing(sqlite3.connect(home / "store.sqlite3")) as old, old:
         for statement in schema.MIGRATIONS[0]:
             old.execute(statement)
         old.execute("INSERT INTO leases VALUES ('s', 'o', 1, 'h')")

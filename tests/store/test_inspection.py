@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,11 +48,11 @@ def test_what_is_there(tmp_path: Path) -> None:
 
 def test_files_that_are_no_store_of_ours(tmp_path: Path) -> None:
     other, newer, noise = (tmp_path / name for name in ("other", "newer", "noise"))
-    with sqlite3.connect(other) as connection:
+    with closing(sqlite3.connect(other)) as connection, connection:
         connection.execute("CREATE TABLE t (x)")
     kept(newer).close()
     kept(newer, "a").close()
-    with sqlite3.connect(newer) as connection:
+    with closing(sqlite3.connect(newer)) as connection, connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     noise.write_bytes(b"noise" * 2000)
     for path, said in ((other, "another program"), (newer, "newer acpagent"), (noise, "no database")):

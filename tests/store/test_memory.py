@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_there_is_an_end_to_it(store: Store) -> None:
 def test_a_damaged_note_does_not_hide_the_others(store: Store, home: Path) -> None:
     for id in ("m1", "m2", "m3"):
         store.apply(memory.keep("/a", note(id)))
-    with sqlite3.connect(home / "store.sqlite3") as other:
+    with closing(sqlite3.connect(home / "store.sqlite3")) as other, other:
         other.execute("UPDATE memory SET kind = 'rumour' WHERE id = 'm1'")
         other.execute("UPDATE memory SET text = x'ff' WHERE id = 'm2'")
     other.close()
@@ -50,7 +51,7 @@ def test_a_damaged_note_does_not_hide_the_others(store: Store, home: Path) -> No
 
 def test_an_older_file_gets_the_table(store: Store, home: Path) -> None:
     home.mkdir(parents=True, exist_ok=True)
-    with sqlite3.connect(home / "store.sqlite3") as old:
+    with closing(sqlite3.connect(home / "store.sqlite3")) as old, old:
         for step in schema.MIGRATIONS[:3]:
             for statement in step:
                 old.execute(statement)

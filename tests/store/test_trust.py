@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from acpagent.store import schema
@@ -44,7 +45,7 @@ def test_other_processes_see_it(store: Store, home: Path) -> None:
 
 def test_an_older_file_gets_the_table(store: Store, home: Path) -> None:
     home.mkdir(parents=True)
-    with sqlite3.connect(home / "store.sqlite3") as old:
+    with closing(sqlite3.connect(home / "store.sqlite3")) as old, old:
         for step in schema.MIGRATIONS[:2]:
             for statement in step:
                 old.execute(statement)
