@@ -257,7 +257,7 @@ class Agent:
             os.close(self.process.write_fd)
             self.process.write_fd = -1
 
-    def wait_exit(self, seconds: float = 10.0) -> int:
+    def wait_exit(self, seconds: float = 30.0) -> int:
         """Wait for the end of the process; its exit code."""
         assert self.process.ended.wait(seconds), f"still running after {seconds} s\n{self._story()}"
         self._reader.join(seconds)
@@ -270,8 +270,8 @@ class Agent:
         return self.process.stderr_tail(10.0 if self.process.ended.is_set() else 0.0)
 
     def close(self) -> None:
-        """End it by closing its stdin. It must be gone in 10 s, with the expected exit code and nobody left
-        behind, and every line it ever wrote must be right."""
+        """End it by closing its stdin. It must be gone in 30 s, much for a busy machine, with the expected exit code
+        and nobody left behind, and every line it ever wrote must be right."""
         if self._closed:
             return
         self._closed = True
