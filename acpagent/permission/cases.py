@@ -8,6 +8,7 @@ from itertools import product
 
 from acpagent.core.shellparse import Command, Word
 from acpagent.permission.findings import Finding, Level
+from acpagent.permission.hazards import UNPACKS
 from acpagent.permission.places import Places
 
 _BRACES = re.compile(r"\{([\w.,-]*)\}", re.ASCII)
@@ -58,6 +59,11 @@ class Case:
         """It runs this command."""
         if words:
             self.inner.append((tuple(words), floor))
+
+    def unpack(self) -> None:
+        """It changes files that are named in what it reads."""
+        self.finding.lost = True
+        self.rise("reaches", UNPACKS)
 
     def allow(self, *prefix: str) -> None:
         """What a rule may be granted for, as long as it stays inside."""

@@ -12,7 +12,7 @@ from acpagent.core.shellparse import Command, Redirect, Script, Word
 from acpagent.permission import builtins, changes, gitlines, options, searches, unpacking, wrappers
 from acpagent.permission.cases import Case, is_pipe
 from acpagent.permission.findings import Finding, Level
-from acpagent.permission.hazards import INTERPRETERS, REACHING, SHELLS, canonical
+from acpagent.permission.hazards import INTERPRETERS, REACHING, SHELLS, UNPACKS, canonical
 from acpagent.permission.options import Sorted
 from acpagent.permission.places import Places, hosts_in
 from acpagent.permission.programs import PROGRAMS, VERSIONED, Program
@@ -255,6 +255,7 @@ class _Scale:
     def _other(self, case: Case, name: str) -> None:
         if name in REACHING:
             case.rise("reaches", REACHING[name])
+            case.finding.lost = case.finding.lost or REACHING[name] == UNPACKS
             for word in case.args:
                 case.touch(word)
         elif name in INTERPRETERS:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from acpagent.core.shellparse import Word
 from acpagent.permission.cases import Case
-from acpagent.permission.hazards import UNPACKS
 from acpagent.permission.tables import words
 
 # Before the subcommand: what changes nothing. All else can point git elsewhere or make it run something.
@@ -105,7 +104,7 @@ def judge(case: Case) -> None:
     if subcommand == "mv" and any(case.places.may_lead_out(word.text) for word in rest if word.static):
         case.places.doubt(path for path in case.finding.writes if path not in case.places.roots.all)
     if _unpacks(subcommand, rest):
-        case.rise("reaches", UNPACKS)  # after all else, which counts more
+        case.unpack()  # after all else, which counts more
     _prefix(case, subcommand, rest)
     case.finding.named.clear()  # git asks for no other files than it is about, and tells what it writes
     if case.finding.level != "reaches":
@@ -124,6 +123,7 @@ def _act(case: Case, subcommand: str, rest: Sequence[Word]) -> None:
     if verb in _VERBS.get(subcommand, ()) or (subcommand in ("reflog", "notes") and not rest):
         return
     if subcommand in _SWEEPS and any(_SWEEPS[subcommand].fullmatch(text) for text in texts):
+        case.finding.lost = True
         case.rise("reaches", "it removes files that git does not keep, hidden ones as well")
     running = _RUNNING_VERBS.get(subcommand, frozenset())
     if "*" in running or not running.isdisjoint(texts):

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from acpagent.core.shellparse import Word
 from acpagent.permission.cases import Case
-from acpagent.permission.hazards import UNPACKS
 from acpagent.permission.tables import words
 
 _KNOWN = re.compile(
@@ -45,7 +44,7 @@ def archive(case: Case) -> None:
     case.finding.lost = case.finding.level == "reaches"
     case.rise("acts", "it packs or unpacks files")
     if _takes_out(case, first):
-        case.rise("reaches", UNPACKS)  # at the end: what else it may do counts more
+        case.unpack()  # at the end: what else it may do counts more
 
 
 def _word(case: Case, word: Word, is_first: bool) -> None:
@@ -87,7 +86,7 @@ def compressor(case: Case) -> None:
     for word in case.args:
         case.touch(word)
         if word.static and re.match(r"-[A-Za-z]*N|--na|--file", word.text):
-            case.rise("reaches", UNPACKS)
+            case.unpack()
 
 
 def patch(case: Case) -> None:
@@ -95,7 +94,7 @@ def patch(case: Case) -> None:
     for word in case.args:
         case.touch(word)
     if not any(word.static and word.text == "--dry-run" for word in case.args):
-        case.rise("reaches", UNPACKS)
+        case.unpack()
 
 
 HANDLERS = {

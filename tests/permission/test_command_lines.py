@@ -112,6 +112,24 @@ def test_where_it_does_not_show_which_files_are_used_a_person_is_asked(world, li
     assert action(world, line, "yolo") == "allow"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("tar xf a.tar", "unzip -qo a.zip", "7z x a.7z", "cpio -i < a.cpio", "unsquashfs a.img", "gunzip -N a.gz"),
+        *("patch -p1 < a.patch", "git apply a.patch", "git am a.mbox", "git clean -fdx", "git stash -u"),
+    ],
+)
+def test_what_names_its_files_elsewhere_may_change_those_that_a_rule_guards(world, line):
+    assert action(world, line, "yolo", deny=("Edit(guarded/**)",)) == "ask"
+    assert action(world, line, "yolo", deny=("Bash(rm:*)",)) == "allow"
+    assert action(world, line, "auto") == "ask"
+
+
+@pytest.mark.parametrize("file", ["$f", '"$f"', "$(echo .env)"])
+def test_a_file_that_is_read_by_a_name_which_does_not_show(world, file):
+    assert action(world, f"for f in .*; do echo $(<{file}); done", "yolo", deny=("Read(.env)",)) == "ask"
+
+
 @pytest.mark.parametrize("line", ["curl -o .git/hooks/pre-commit example.org", "vim .bashrc", "x --out=.envrc",
                                   "python3 -c \"open('.git/config', 'w')\""])  # fmt: skip
 @pytest.mark.parametrize("approval", ["ask", "auto", "yolo"])
