@@ -20,6 +20,9 @@ T = TypeVar("T")
 
 # The effort that leaves the choice to the server; every model with an effort control has it.
 NO_EFFORT = "auto"
+# The efforts that mean no thought at all, and what the others are in tokens where thought is measured so.
+NO_THOUGHT = ("disabled", "none", "off")
+THOUGHT_TOKENS = {"minimal": 1024, "low": 4096, "medium": 10_000, "high": 24_000, "xhigh": 32_000, "max": 48_000}
 
 
 def _nothing() -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from acpagent.config.settings import NO_THOUGHT, THOUGHT_TOKENS
 from acpagent.core.model import Message, ModelEvent, ModelRequest, ProviderFault, ToolSpec
 from acpagent.providers import anthropic_messages, habits
 from acpagent.providers.chat_messages import dump
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 VERSION = "2023-06-01"
 OUTPUT_TOKENS = 8192  # of an answer, where the settings do not say: the API wants a number
 _LEAST_BUDGET = 1024
-# What an effort is in tokens of thought, for models that are given a budget.
-_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 10_000, "high": 24_000, "xhigh": 32_000, "max": 48_000}
-_NO_THOUGHT = ("disabled", "none", "off")
 
 
 class AnthropicMessages(OverHttp):
@@ -98,7 +96,7 @@ def _head(model: ModelSettings, host: str, effort: str | None, thinks: bool = Tr
 
 def _thinking(model: ModelSettings, how: habits.Thinking, effort: str | None) -> tuple[dict[str, Any], int]:
     """The fields that make the model think, and the tokens set aside for that."""
-    if effort in _NO_THOUGHT:
+    if effort in NO_THOUGHT:
         return ({} if how == "budget" else {"thinking": {"type": "disabled"}}), 0
     asked: dict[str, Any] = {"output_config": {"effort": effort}} if effort else {}
     if how == "adaptive":
@@ -107,7 +105,7 @@ def _thinking(model: ModelSettings, how: habits.Thinking, effort: str | None) ->
         return {"thinking": {"type": "adaptive", **shown}, **asked}, 0
     if how == "effort" or not effort:
         return asked, 0
-    budget = _BUDGETS.get(effort, _BUDGETS["medium"])
+    budget = THOUGHT_TOKENS.get(effort, THOUGHT_TOKENS["medium"])
     if model.max_output_tokens is not None:
         budget = min(budget, model.max_output_tokens * 3 // 4)
     if budget < _LEAST_BUDGET:

@@ -217,6 +217,28 @@ def test_reasoning_shows_and_sets_the_effort_behind_the_prompt(one: Served) -> N
 
 
 @pytest.mark.parametrize(
+    ("words", "effort"),
+    [("off", "low"), ("on", "high"), ("budget 4095", "low"), ("budget 23999", "low"), ("Budget 24000", "high"),
+     ("budget 0", "low"), ("budget 99999999", "high")],
+)  # fmt: skip
+def test_reasoning_takes_what_is_nearest_and_says_so(one: Served, words: str, effort: str) -> None:
+    session = one.new()
+    said_now = said(one, session, f"/reasoning {words}")
+    assert said_now.startswith(f"Asked for: {words.lower()}. ")
+    assert f"is the effort `{effort}`" in said_now
+    one.prompt(session, "hello")
+    assert one.last.body["reasoning_effort"] == effort
+
+
+@pytest.mark.parametrize("words", ["budget", "budget many", "budget 1 2", "budget -5", "on off"])
+def test_reasoning_that_cannot_be_asked_for(one: Served, words: str) -> None:
+    session = one.new()
+    assert re.search("A budget is a number of tokens|has no effort `on off`", said(one, session, f"/reasoning {words}"))
+    one.prompt(session, "hello")
+    assert "reasoning_effort" not in one.last.body
+
+
+@pytest.mark.parametrize(
     ("words", "mode"),
     [("on", "plan"), ("plan", "plan"), ("toggle", "plan"), ("goal", "goal"), ("off", "normal"), ("agent", "normal")],
 )

@@ -28,7 +28,7 @@ PROSE = {
 OTHERS = [language for language in LANGUAGES if language != catalogue.ENGLISH]
 # Latin words that are the same in every language.
 NAMES = {
-    "acp", "acpagent", "cost", "create", "default", "export", "load", "none",
+    "acp", "acpagent", "budget", "cost", "create", "default", "export", "load", "none",
     "agent", "all", "approve", "ask", "auth", "auto", "clear", "close", "config", "confirm",
     "delete", "en", "files", "forget", "full", "git", "goal", "id", "list", "login", "logout", "mcp", "new", "off",
     "ok", "on", "params", "plan", "promote", "reload", "repo", "restart", "resume", "revoke", "rm", "ru", "secret",

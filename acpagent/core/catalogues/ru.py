@@ -128,7 +128,7 @@ SENTENCES: dict[str, str] = {
     "command_memory_usage": "list [слова] | show <id> | forget <id> | forget --all",
     "command_config": "Показать действующие настройки",
     "command_reasoning": "Показать или задать глубину рассуждений модели",
-    "command_reasoning_usage": "[уровень]",
+    "command_reasoning_usage": "[уровень | default | on | off | budget <токены>]",
     "command_lang": "Показать или сменить язык сообщений acpagent",
     "command_lang_usage": "[en|ru|zh]",
     "command_permissions": "Показать или задать, что разрешено без вопросов",
@@ -314,6 +314,8 @@ SENTENCES: dict[str, str] = {
     "reasoning_unknown": "У модели `{model}` нет уровня `{effort}`. Есть: {levels}.",
     "reasoning_same": "Глубина рассуждений уже `{effort}`.",
     "reasoning_set": "Глубина рассуждений `{effort}` действует со следующего запроса.",
+    "reasoning_nearest": "Запрошено: {wanted}. Ближайшее, что есть у модели `{model}`, — глубина рассуждений `{effort}`; она действует со следующего запроса.",
+    "reasoning_budget": "Бюджет — это число токенов: `/reasoning budget 8000`.",
     # /plan
     "plan_now": "Режим: **{mode}**. {about}.",
     "plan_set": "Теперь режим: **{mode}**. {about}.",

@@ -125,7 +125,7 @@ SENTENCES: dict[str, str] = {
     "command_memory_usage": "list [词] | show <id> | forget <id> | forget --all",
     "command_config": "显示生效的设置",
     "command_reasoning": "显示或设置模型的推理强度",
-    "command_reasoning_usage": "[级别]",
+    "command_reasoning_usage": "[级别 | default | on | off | budget <token 数>]",
     "command_lang": "显示或设置 acpagent 消息的语言",
     "command_lang_usage": "[en|ru|zh]",
     "command_permissions": "显示或设置无需询问即可进行的操作",
@@ -301,6 +301,8 @@ SENTENCES: dict[str, str] = {
     "reasoning_unknown": "模型 `{model}` 没有 `{effort}` 级别。有：{levels}。",
     "reasoning_same": "推理强度已经是 `{effort}`。",
     "reasoning_set": "从下一条提示起使用推理强度 `{effort}`。",
+    "reasoning_nearest": "请求的是：{wanted}。模型 `{model}` 中最接近的推理强度是 `{effort}`，从下一条提示起使用。",
+    "reasoning_budget": "预算是 token 数：`/reasoning budget 8000`。",
     # /plan
     "plan_now": "模式：**{mode}**。{about}。",
     "plan_set": "现在的模式：**{mode}**。{about}。",
