@@ -211,7 +211,6 @@ class Assembly:
             rules=self._rules(),
             hooks=needs.kit.found.extensions.hooks,
             commands=model_commands.of_kit(needs.kit),
-            context=needs.kit.context(tools),
             offers=offers,
         )
 

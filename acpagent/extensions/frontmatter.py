@@ -60,6 +60,13 @@ def read(part: Part, file: str, data: bytes) -> Page:
     return Page(file, head, "\n".join(lines[end + 1 :]).strip("\n"), remarks)
 
 
+def with_body(data: bytes, body: str) -> bytes:
+    """A page that could be read, with another text below its head."""
+    lines = data.decode("utf-8").replace("\r\n", "\n").split("\n")
+    end = next(place for place, line in enumerate(lines) if place and line.rstrip() == MARK)
+    return "\n".join([*lines[: end + 1], "", body.strip("\n"), ""]).encode("utf-8", "replace")
+
+
 def unknown_fields(part: Part, page: Page, known: Collection[str]) -> Iterator[Problem]:
     """A remark for each field that nothing reads."""
     for key in page.fields():

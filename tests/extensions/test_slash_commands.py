@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acpagent.core import catalogue
-from acpagent.extensions import trust
+from acpagent.extensions import revisions, trust
 from acpagent.extensions.discovery import Extensions
 from acpagent.runtime.commands import project_trust
 from acpagent.runtime.commands import skill as skill_command
@@ -22,6 +22,7 @@ from tests.extensions.world import PluginAt, Shelf, World, skill
 class Desk:
     world: World
     reloads: list[bool] = field(default_factory=list)
+    set_aside: set[str] = field(default_factory=set)
     language: str = "en"
 
     language = catalogue.ENGLISH
@@ -209,3 +210,75 @@ def test_removing_a_link_keeps_what_it_leads_to(desk: Desk) -> None:
 def test_what_there_is_not(desk: Desk) -> None:
     assert said(desk, "dance").startswith("There is no `/skill dance`")
     assert "no skill" in said(desk, "rm nothing --confirm")
+
+
+def test_another_text_below_the_same_head(desk: Desk) -> None:
+    path = desk.world.write("person/config/skills/a/SKILL.md", skill("a", "Does a.", "Old.", license="MIT"))
+    assert "edit it there" in said(desk, "edit a")
+    path.write_text(skill("a", "Does a.", "By hand.", license="MIT"))
+    said(desk, 'edit a "New: $ARGUMENTS"')
+    assert path.read_text() == "---\nname: a\ndescription: Does a.\nlicense: MIT\n---\n\nNew: $ARGUMENTS\n"
+    told = said(desk, "history a")
+    assert told.count("was there before a change") == 2
+    assert "written by `edit` (what is there now)" in told
+    said(desk, "rollback a 2")
+    assert "By hand." in path.read_text()
+    assert "as in revision 2 already" in said(desk, "rollback a 2")
+    assert "There are: 1, 2, 3, 4." in said(desk, "rollback a 9")
+    assert "Name a skill and a revision" in said(desk, "rollback a")
+    assert not list((desk.world.home / "skills").rglob("*.json"))
+
+
+def test_revisions_are_bounded_and_damaged_ones_never_come_back(desk: Desk) -> None:
+    said(desk, "new a One.")
+    for number in range(25):
+        said(desk, f"edit a Text {number}.")
+    told = said(desk, "history a")
+    assert told.count("`edit`") == revisions.MOST
+    assert "- 26. " in told
+    (kept,) = (desk.world.home / "skill-history").iterdir()
+    assert kept.stat().st_mode & 0o077 == 0
+    kept.write_text(kept.read_text().replace('"data": "', '"data": "AAAA'))
+    assert "keeps no revision" in said(desk, "history a")
+    kept.write_text("[")
+    assert "keeps no revision" in said(desk, "history a")
+
+
+def test_a_project_that_was_trusted_still_is_after_an_edit(desk: Desk) -> None:
+    said(desk, "new one Do it.")
+    said(desk, "promote one")
+    path = desk.world.root / ".acpagent/skills/one/SKILL.md"
+    first = path.read_bytes()
+    assert said(desk, "edit one Otherwise.").endswith("`/skill history one`.")
+    assert desk.world.standing().status == "trusted"
+    said(desk, "rollback one 1")
+    assert (path.read_bytes(), desk.world.standing().status) == (first, "trusted")
+    path.write_text(skill("one", body="Evil."))
+    assert "in revision 1 already" in said(desk, "rollback one 1")  # one's own, which is the one that counts now
+    assert (path.read_text(), desk.world.standing().status) == (skill("one", body="Evil."), "changed")
+
+
+def test_only_what_is_acpagents_own_is_written_and_never_through_a_link(desk: Desk) -> None:
+    foreign = desk.world.write("person/.claude/skills/other.md", skill("other"))
+    outside = desk.world.write("person/.agents/skills/far/SKILL.md", skill("far"))
+    (desk.world.home / "skills").mkdir()
+    (desk.world.home / "skills/far").symlink_to(outside.parent)
+    for name, path in (("other", foreign), ("far", outside)):
+        for words in (f"edit {name} New.", f"edit {name}", f"rollback {name} 1"):
+            assert "change it where it is" in said(desk, words)
+        assert path.read_text() == skill(name)
+    for words in ("edit ../x New.", "rollback ../x 1", "history ../x", "rollback a/b 1", "edit nothing New."):
+        assert "There is no skill" in said(desk, words)
+    assert not (desk.world.home / "skill-history").exists()
+
+
+def test_an_untrusted_skill_is_not_read(desk: Desk) -> None:
+    desk.world.write("project/.acpagent/skills/a/SKILL.md", skill("a"))
+    for words in ("edit a New.", "history a", "rollback a 1", "off a"):
+        assert "There is no skill `a`" in said(desk, words)
+
+
+def test_what_only_the_person_calls_up_need_not_be_put_off(desk: Desk) -> None:
+    desk.world.write("person/config/skills/a/SKILL.md", skill("a", disable_model_invocation="true"))
+    assert "only you do" in said(desk, "off a")
+    assert desk.set_aside == set()

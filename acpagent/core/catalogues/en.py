@@ -253,7 +253,9 @@ The first letters of an id are enough.""",
     "command_plan": "Show or set whether acpagent plans, pursues a goal, or works",
     "command_plan_usage": "on | off | toggle | plan | goal | agent",
     "command_skill": "List, show, write and remove skills",
-    "command_skill_usage": "list | show <name> | new <name> [instructions] | promote <name> | rm <name> --confirm",
+    "command_skill_usage": "list | show <name> | new <name> [instructions] | edit <name> [instructions] | "
+    "history <name> | rollback <name> <rev> | off <name> | trace <name> [--last N] | "
+    "promote <name> | rm <name> --confirm",
     "command_project_trust": "Show, approve or revoke what this project brings: servers, hooks, commands, skills",
     "command_project_trust_usage": "status | approve | revoke",
     "command_mcp": "Show, start, stop and sign in to MCP servers",
@@ -438,6 +440,11 @@ The first letters of an id are enough.""",
 - `/skill list [--invalid] [--disabled]`: what there is, what is broken, what the model may not call by itself
 - `/skill show <name>`: what it says
 - `/skill new <name> [instructions]`: write one of your own
+- `/skill edit <name> [instructions]`: other instructions for one of them; without any, where its file is
+- `/skill history <name>`: its revisions, as acpagent wrote or met them
+- `/skill rollback <name> <rev>`: the bytes of a revision again, of a removed skill as well
+- `/skill off <name>`: not for the model in this session, until you call it up
+- `/skill trace <name> [--last N]`: when it was called up, by whom, and how that ended
 - `/skill promote <name> [--scope=project|user]`: copy one to the project, or to your own
 - `/skill rm <name> --confirm`: remove one of your own or of this project's `.acpagent/skills`
 
@@ -474,6 +481,42 @@ The first letters of an id are enough.""",
     "skill_not_found": "There is no skill `{name}`. There are: {known}.",
     "skill_needs_name": "Name one skill: `/skill {verb} <name>`. There are: {known}.",
     "skill_name": "A skill's name has small letters, digits and single hyphens: `/skill new <name>`.",
+    "skill_aside": "off in this session",
+    "skill_not_ours": "`{name}` is not of acpagent's own folders, or a link; change it where it is: `{path}`.",
+    "skill_edit_how": "It is `{path}`: edit it there, then `/reload`. What it says now is kept: `/skill history {name}`.",
+    "skill_edited": "Wrote other instructions below the head of `{path}`. The way back: `/skill history {name}`.",
+    "skill_no_history": "acpagent keeps no revision of `{name}` yet.",
+    "skill_history_head": "**Revisions of `{name}`** (`{path}`)",
+    "skill_history_how": "Back to one of them: `/skill rollback {name} <rev>`",
+    "skill_present": "what is there now",
+    "skill_made_new": "written by `new`",
+    "skill_made_edit": "written by `edit`",
+    "skill_made_promote": "copied by `promote`",
+    "skill_made_rollback": "brought back by `rollback`",
+    "skill_made_rm": "removed by `rm`",
+    "skill_made_found": "was there before a change",
+    "skill_rollback_how": "Name a skill and a revision: `/skill rollback <name> <rev>`.",
+    "skill_no_revision": "`{name}` has no revision {revision}. There are: {known}.",
+    "skill_is_revision": "`{name}` is as in revision {number} already.",
+    "skill_rolled_back": "`{path}` is again as in revision {number}.",
+    "skill_off": "`{name}` is off in this session: the model is no longer told of it, nor given it. What it read of it before "
+    "stays in the conversation. `/skill:{name}` brings it back, and so does loading the session anew.",
+    "skill_off_already": "`{name}` is off in this session already; `/skill:{name}` brings it back.",
+    "skill_off_person": "The model cannot call up `{name}` by itself anyway; only you do.",
+    "skill_trace_last": "`--last` takes a number from 1 to {most}.",
+    "skill_no_trace": "`{name}` was not called up in this folder's sessions.",
+    "skill_trace_head": "**Calls of `{name}`** in this folder's sessions: {count}",
+    "skill_use_person": "by you",
+    "skill_use_model": "by the model",
+    "skill_use_failed": "not given",
+    "skill_use_session": "session `{id}`",
+    "skill_end_open": "still running, or broken off",
+    "skill_end_fault": "ended with an error",
+    "skill_end_end_turn": "ended well",
+    "skill_end_cancelled": "cancelled",
+    "skill_end_refusal": "the model refused",
+    "skill_end_max_tokens": "the answer became too long",
+    "skill_end_max_turn_requests": "too many requests",
     # Actions of plugins.
     "action_done": "{label}: done.",
     "action_failed": "The plugin could not do that: {cause}",

@@ -136,7 +136,9 @@ SENTENCES: dict[str, str] = {
     "command_plan": "Показать или задать режим: планирование, цель или обычная работа",
     "command_plan_usage": "on | off | toggle | plan | goal | agent",
     "command_skill": "Навыки: показать, создать, удалить",
-    "command_skill_usage": "list | show <имя> | new <имя> [указания] | promote <имя> | rm <имя> --confirm",
+    "command_skill_usage": "list | show <имя> | new <имя> [указания] | edit <имя> [указания] | "
+    "history <имя> | rollback <имя> <номер> | off <имя> | trace <имя> [--last N] | "
+    "promote <имя> | rm <имя> --confirm",
     "command_project_trust": "Доверие расширениям проекта: серверам, хукам, командам, навыкам",
     "command_project_trust_usage": "status | approve | revoke",
     "command_mcp": "MCP-серверы: состояние, запуск, остановка, вход",
@@ -397,6 +399,11 @@ SENTENCES: dict[str, str] = {
 - `/skill list [--invalid] [--disabled]`: что есть, что сломано, что модель не может вызвать сама
 - `/skill show <имя>`: что в нём написано
 - `/skill new <имя> [указания]`: написать собственный
+- `/skill edit <имя> [указания]`: заменить указания навыка; без них показать, где лежит файл
+- `/skill history <имя>`: его версии, которые записал или застал acpagent
+- `/skill rollback <имя> <номер>`: вернуть версию байт в байт, в том числе удалённого навыка
+- `/skill off <имя>`: не давать модели в этой сессии, пока вы его не вызовете
+- `/skill trace <имя> [--last N]`: когда и кто его вызывал и чем это кончилось
 - `/skill promote <имя> [--scope=project|user]`: скопировать в проект или к себе
 - `/skill rm <имя> --confirm`: удалить собственный или из папки `.acpagent/skills` этого проекта
 
@@ -433,6 +440,43 @@ SENTENCES: dict[str, str] = {
     "skill_not_found": "Навыка `{name}` нет. Есть: {known}.",
     "skill_needs_name": "Назовите один навык: `/skill {verb} <имя>`. Есть: {known}.",
     "skill_name": "В имени навыка допустимы строчные латинские буквы, цифры и одиночные дефисы: `/skill new <имя>`.",
+    "skill_aside": "выключен в этой сессии",
+    "skill_not_ours": "`{name}` лежит не в папках acpagent, или это ссылка; измените его там, где он находится: `{path}`.",
+    "skill_edit_how": "Файл: `{path}`. Измените его там, затем выполните `/reload`. Нынешний текст сохранён: "
+    "`/skill history {name}`.",
+    "skill_edited": "Указания под заголовком `{path}` заменены. Вернуть прежние: `/skill history {name}`.",
+    "skill_no_history": "Версий навыка `{name}` пока нет.",
+    "skill_history_head": "**Версии навыка `{name}`** (`{path}`)",
+    "skill_history_how": "Вернуть одну из них: `/skill rollback {name} <номер>`",
+    "skill_present": "нынешняя",
+    "skill_made_new": "записана командой `new`",
+    "skill_made_edit": "записана командой `edit`",
+    "skill_made_promote": "скопирована командой `promote`",
+    "skill_made_rollback": "возвращена командой `rollback`",
+    "skill_made_rm": "удалена командой `rm`",
+    "skill_made_found": "была до изменения",
+    "skill_rollback_how": "Назовите навык и номер версии: `/skill rollback <имя> <номер>`.",
+    "skill_no_revision": "У навыка `{name}` нет версии {revision}. Есть: {known}.",
+    "skill_is_revision": "Навык `{name}` уже такой, как в версии {number}.",
+    "skill_rolled_back": "`{path}` снова такой, как в версии {number}.",
+    "skill_off": "Навык `{name}` выключен в этой сессии: модель о нём больше не узнаёт и не получает его. Прочитанное ею раньше "
+    "остаётся в разговоре. Вернуть его: `/skill:{name}` или загрузить сессию заново.",
+    "skill_off_already": "Навык `{name}` уже выключен в этой сессии; вернуть его: `/skill:{name}`.",
+    "skill_off_person": "Модель и так не может вызвать `{name}` сама; это делаете только вы.",
+    "skill_trace_last": "`--last` принимает число от 1 до {most}.",
+    "skill_no_trace": "В сессиях этой папки навык `{name}` не вызывали.",
+    "skill_trace_head": "**Вызовы навыка `{name}`** в сессиях этой папки: {count}",
+    "skill_use_person": "вами",
+    "skill_use_model": "моделью",
+    "skill_use_failed": "не выдан",
+    "skill_use_session": "сессия `{id}`",
+    "skill_end_open": "ещё идёт или оборвался",
+    "skill_end_fault": "закончился ошибкой",
+    "skill_end_end_turn": "закончился успешно",
+    "skill_end_cancelled": "отменён",
+    "skill_end_refusal": "модель отказалась",
+    "skill_end_max_tokens": "ответ стал слишком длинным",
+    "skill_end_max_turn_requests": "слишком много запросов",
     # What a turn did, and how far it was checked.
     "check_aborted": "прервана до завершения",
     "check_failed_together": "строка команд завершилась с ошибкой целиком; какая из проверок не прошла, неизвестно",

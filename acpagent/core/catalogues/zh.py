@@ -133,7 +133,9 @@ SENTENCES: dict[str, str] = {
     "command_plan": "显示或设置模式：计划、目标或普通工作",
     "command_plan_usage": "on | off | toggle | plan | goal | agent",
     "command_skill": "列出、显示、编写和删除技能",
-    "command_skill_usage": "list | show <名称> | new <名称> [说明] | promote <名称> | rm <名称> --confirm",
+    "command_skill_usage": "list | show <名称> | new <名称> [说明] | edit <名称> [说明] | "
+    "history <名称> | rollback <名称> <版本> | off <名称> | trace <名称> [--last N] | "
+    "promote <名称> | rm <名称> --confirm",
     "command_project_trust": "显示、批准或撤销对项目所带内容的信任：服务器、钩子、命令、技能",
     "command_project_trust_usage": "status | approve | revoke",
     "command_mcp": "显示、启动、停止和登录 MCP 服务器",
@@ -381,6 +383,11 @@ SENTENCES: dict[str, str] = {
 - `/skill list [--invalid] [--disabled]`：有哪些、哪些已损坏、哪些模型不能自行调用
 - `/skill show <名称>`：其内容
 - `/skill new <名称> [说明]`：编写自己的技能
+- `/skill edit <名称> [说明]`：替换技能的说明；不写说明则显示其文件位置
+- `/skill history <名称>`：acpagent 写入或见到的各个版本
+- `/skill rollback <名称> <版本>`：逐字节恢复某个版本，已删除的技能也可以
+- `/skill off <名称>`：在此会话中不给模型使用，直到您调用它
+- `/skill trace <名称> [--last N]`：何时、由谁调用、结果如何
 - `/skill promote <名称> [--scope=project|user]`：复制到项目或自己的文件夹
 - `/skill rm <名称> --confirm`：删除自己的技能或此项目 `.acpagent/skills` 中的技能
 
@@ -417,6 +424,42 @@ SENTENCES: dict[str, str] = {
     "skill_not_found": "没有技能 `{name}`。现有：{known}。",
     "skill_needs_name": "请指定一个技能：`/skill {verb} <名称>`。可用：{known}。",
     "skill_name": "技能名称由小写字母、数字和单个连字符组成：`/skill new <名称>`。",
+    "skill_aside": "在此会话中已停用",
+    "skill_not_ours": "`{name}` 不在 acpagent 自己的文件夹中，或者是链接；请在其所在位置更改：`{path}`。",
+    "skill_edit_how": "文件是 `{path}`：请在那里编辑，然后执行 `/reload`。现在的内容已保留：`/skill history {name}`。",
+    "skill_edited": "已替换 `{path}` 头部以下的说明。如需恢复：`/skill history {name}`。",
+    "skill_no_history": "还没有保留 `{name}` 的版本。",
+    "skill_history_head": "**`{name}` 的版本**（`{path}`）",
+    "skill_history_how": "恢复其中一个：`/skill rollback {name} <版本>`",
+    "skill_present": "当前版本",
+    "skill_made_new": "由 `new` 写入",
+    "skill_made_edit": "由 `edit` 写入",
+    "skill_made_promote": "由 `promote` 复制",
+    "skill_made_rollback": "由 `rollback` 恢复",
+    "skill_made_rm": "由 `rm` 删除",
+    "skill_made_found": "更改之前的内容",
+    "skill_rollback_how": "请指定技能和版本：`/skill rollback <名称> <版本>`。",
+    "skill_no_revision": "`{name}` 没有版本 {revision}。现有：{known}。",
+    "skill_is_revision": "`{name}` 已经与版本 {number} 相同。",
+    "skill_rolled_back": "`{path}` 已恢复为版本 {number}。",
+    "skill_off": "`{name}` 在此会话中已停用：不再告知模型，也不再提供给它。模型之前读到的内容仍留在对话中。用 `/skill:{name}` "
+    "或重新加载会话可以恢复。",
+    "skill_off_already": "`{name}` 在此会话中已经停用；用 `/skill:{name}` 恢复。",
+    "skill_off_person": "模型本来就不能自行调用 `{name}`；只有您可以。",
+    "skill_trace_last": "`--last` 可取 1 到 {most} 的数字。",
+    "skill_no_trace": "此文件夹的会话中没有调用过 `{name}`。",
+    "skill_trace_head": "**`{name}` 的调用**（此文件夹的会话）：{count}",
+    "skill_use_person": "由您调用",
+    "skill_use_model": "由模型调用",
+    "skill_use_failed": "未提供",
+    "skill_use_session": "会话 `{id}`",
+    "skill_end_open": "仍在进行或已中断",
+    "skill_end_fault": "以错误结束",
+    "skill_end_end_turn": "正常结束",
+    "skill_end_cancelled": "已取消",
+    "skill_end_refusal": "模型拒绝",
+    "skill_end_max_tokens": "回答过长",
+    "skill_end_max_turn_requests": "请求过多",
     # What a turn did, and how far it was checked.
     "check_aborted": "在完成之前被终止",
     "check_failed_together": "整个命令行失败；不清楚其中哪项检查失败",

@@ -9,17 +9,19 @@ from collections.abc import Callable
 from acpagent.core import catalogue, files
 from acpagent.core.bounds import one_line, printable
 from acpagent.core.faults import Fault
+from acpagent.core.files import NotText
 from acpagent.core.paths import within
+from acpagent.core.phrases import told as said
 from acpagent.core.phrases import why
-from acpagent.extensions import skills, trust
-from acpagent.extensions.project import Project, scan
+from acpagent.extensions import revisions, skills
 from acpagent.extensions.skills import Skill
+from acpagent.runtime.commands import skill_history, skill_trace
 from acpagent.runtime.commands.arguments import Refused, split
+from acpagent.runtime.commands.skill_places import check_name, folders, found, in_project, names
 from acpagent.runtime.session import slash
 from acpagent.runtime.session.services import CommandDesk
 
 _SHOWN = 16_000
-_LISTED = 40
 _TEMPLATE = "---\nname: {name}\ndescription: {description}\n---\n\n{body}\n"
 
 
@@ -35,13 +37,15 @@ def answer(words: str, desk: CommandDesk) -> str:
         return desk.say(refused.code, **refused.params)
     except Fault as fault:
         return desk.say("command_failed", cause=fault.message)
+    except NotText as error:
+        return desk.say("command_failed", cause=said(error))
     except OSError as error:
         return desk.say("command_failed", cause=why(error))
 
 
 def missing(name: str, desk: CommandDesk) -> str:
     """What is said to a person who calls up a skill that there is not."""
-    return desk.say("skill_not_found", name=one_line(name, 60), known=_names(desk, lambda one: one.for_person))
+    return desk.say("skill_not_found", name=one_line(name, 60), known=names(desk, lambda one: one.for_person))
 
 
 def _list(rest: str, desk: CommandDesk) -> str:
@@ -51,10 +55,10 @@ def _list(rest: str, desk: CommandDesk) -> str:
     parts = []
     none = f"- {desk.say('skill_none')}"
     if not flags:
-        lines = [_line(one) for one in desk.extensions.skills]
+        lines = [_line(one, desk) for one in desk.extensions.skills]
         parts.append("\n".join([desk.say("skill_head"), "", *(lines or [none])]))
     if "--disabled" in flags:
-        lines = [_line(one) for one in desk.extensions.skills if not one.for_model]
+        lines = [_line(one, desk) for one in desk.extensions.skills if not one.for_model]
         parts.append("\n".join([desk.say("skill_disabled"), "", *(lines or [none])]))
     problems = [one for one in desk.extensions.problems if one.part == "skill"]
     if "--invalid" in flags:
@@ -72,13 +76,14 @@ def _list(rest: str, desk: CommandDesk) -> str:
     return "\n\n".join(parts)
 
 
-def _line(one: Skill) -> str:
+def _line(one: Skill, desk: CommandDesk) -> str:
     where = f"{one.scope} {one.owner}".strip()
-    return f"- `{one.name}` ({where}): {one_line(one.description, 160)}"
+    aside = f" ({desk.say('skill_aside')})" if one.name in desk.set_aside else ""
+    return f"- `{one.name}` ({where}): {one_line(one.description, 160)}{aside}"
 
 
 def _show(rest: str, desk: CommandDesk) -> str:
-    one = _found(slash.unquoted(rest), "show", desk)
+    one = found(slash.unquoted(rest), "show", desk)
     text = one.body if len(one.body) <= _SHOWN else f"{one.body[:_SHOWN]}\n{desk.say('skill_rest')}"
     mark = "```"
     while mark in text:
@@ -103,7 +108,7 @@ def _facts(one: Skill, desk: CommandDesk) -> tuple[tuple[str, str], ...]:
 
 def _new(rest: str, desk: CommandDesk) -> str:
     name, told = slash.parted(rest)
-    _check_name(name)
+    check_name(name)
     target = os.path.join(desk.home, "skills", name)
     _check_free(target)
     told = slash.unquoted(told)
@@ -111,8 +116,11 @@ def _new(rest: str, desk: CommandDesk) -> str:
     first = one_line(next((line for line in told.split("\n") if line.strip()), untold), 200)
     quoted = '"' + first.replace("\\", "\\\\").replace('"', '\\"') + '"'
     text = _TEMPLATE.format(name=name, description=quoted, body=told or desk.say("skill_untold"))
+    data = text.encode("utf-8", "replace")
     os.makedirs(target)
-    files.write_bytes(os.path.join(os.path.realpath(target), skills.FILE), text.encode("utf-8", "replace"))
+    real = os.path.join(os.path.realpath(target), skills.FILE)
+    files.write_bytes(real, data)
+    revisions.keep(desk.home, real, data, "new")
     desk.reload()
     return desk.say("skill_wrote", path=printable(os.path.join(target, skills.FILE)), name=name)
 
@@ -122,8 +130,8 @@ def _promote(rest: str, desk: CommandDesk) -> str:
     scope = {"": "project", "--scope=project": "project", "--scope=user": "user"}.get(" ".join(flags))
     if scope is None:
         raise Refused("skill_promote_scope")
-    one = _found(name, "promote", desk)
-    _check_name(one.name)
+    one = found(name, "promote", desk)
+    check_name(one.name)
     if one.scope == scope:
         raise Refused("skill_there", path=printable(one.path))
     base = os.path.join(desk.cwd, ".acpagent") if scope == "project" else desk.home
@@ -135,7 +143,9 @@ def _promote(rest: str, desk: CommandDesk) -> str:
         _copy(one, target)
         note = ""
     else:
-        note = _in_project(desk, f".acpagent/skills/{one.name}", lambda: _copy(one, target))
+        note = in_project(desk, f".acpagent/skills/{one.name}", lambda: _copy(one, target))
+    real = os.path.join(os.path.realpath(target), skills.FILE)
+    revisions.keep(desk.home, real, files.read_bytes(real), "promote")
     desk.reload()
     return desk.say("skill_copied", name=one.name, path=printable(target)) + note
 
@@ -158,20 +168,20 @@ def _copy(one: Skill, target: str) -> None:
 
 def _remove(rest: str, desk: CommandDesk) -> str:
     words = split(rest)
-    one = _found(" ".join(word for word in words if word != "--confirm"), "rm", desk)
+    one = found(" ".join(word for word in words if word != "--confirm"), "rm", desk)
     whole = os.path.basename(one.path) == skills.FILE
     place = os.path.dirname(one.path) if whole else one.path
-    own = os.path.join(desk.home, "skills")
-    projects = os.path.join(os.path.realpath(desk.cwd), ".acpagent", "skills")
-    if os.path.dirname(place) not in (own, projects):
+    project, own = folders(desk)
+    if os.path.dirname(place) not in (own, project):
         raise Refused("skill_foreign", name=one.name, path=printable(place))
     if "--confirm" not in words:
         raise Refused("skill_confirm", name=one.name, path=printable(place))
+    revisions.keep(desk.home, os.path.realpath(one.path), files.read_bytes(one.real), "rm")
     if os.path.dirname(place) == own:
         _discard(place)
         note = ""
     else:
-        note = _in_project(desk, f".acpagent/skills/{os.path.basename(place)}", lambda: _discard(place))
+        note = in_project(desk, f".acpagent/skills/{os.path.basename(place)}", lambda: _discard(place))
     desk.reload()
     return desk.say("skill_removed", path=printable(place)) + note
 
@@ -184,48 +194,6 @@ def _discard(place: str) -> None:
         shutil.rmtree(place)
 
 
-def _in_project(desk: CommandDesk, path: str, change: Callable[[], None]) -> str:
-    """Change one path of the project. If that was trusted before and nothing else has changed, it is trusted after: the
-    change was the person's. Returns what to add to the answer."""
-    before = trust.look(desk.cwd, desk.home, desk.approvals)
-    change()
-    after = scan(desk.cwd, desk.home)
-    if after.is_empty:
-        return ""
-    fine = before.status in ("trusted", "nothing_to_trust") and after.refusal is None
-    if fine and _rest(before.project, path) == _rest(after, path):
-        trust.approve_as_read(after, desk.approvals)
-        return ""
-    return f" {desk.say('skill_untrusted')}"
-
-
-def _rest(project: Project, path: str) -> dict[str, tuple[str, int, str]]:
-    return {
-        name: (one.digest, one.mode, one.link)
-        for name, one in project.files.items()
-        if name != path and not name.startswith(f"{path}/")
-    }
-
-
-def _found(name: str, verb: str, desk: CommandDesk) -> Skill:
-    one = desk.extensions.skill(name)
-    if one is None:
-        known = _names(desk, lambda one: True)
-        if not name:
-            raise Refused("skill_needs_name", verb=verb, known=known)
-        raise Refused("skill_not_found", name=one_line(name, 60), known=known)
-    return one
-
-
-def _names(desk: CommandDesk, fits: Callable[[Skill], bool]) -> str:
-    return ", ".join(f"`{one.name}`" for one in desk.extensions.skills[:_LISTED] if fits(one)) or "-"
-
-
-def _check_name(name: str) -> None:
-    if not skills.NAME.fullmatch(name) or len(name) > skills.MAX_NAME:
-        raise Refused("skill_name")
-
-
 def _check_free(target: str) -> None:
     for path in (target, f"{target}.md"):
         if os.path.lexists(path):
@@ -236,6 +204,12 @@ _VERBS: dict[str, Callable[[str, CommandDesk], str]] = {
     "list": _list,
     "show": _show,
     "new": _new,
+    "edit": skill_history.edit,
+    "history": skill_history.history,
+    "rollback": skill_history.rollback,
+    "trace": skill_trace.trace,
+    "off": skill_trace.set_aside,
+    "deactivate": skill_trace.set_aside,
     "promote": _promote,
     "rm": _remove,
     "remove": _remove,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from acpagent.core import diagnostics
@@ -47,23 +47,26 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kit:
-    """What was found, made ready for a loadout to be built with. In use once it is adopted."""
+    """What was found, made ready for a loadout to be built with. In use once it is adopted. `set_aside` names skills
+    that the model is not to have; it is the session's, and changes on its worker alone."""
 
     found: Found
     servers: Plan
     plugins: PluginHost
+    set_aside: set[str] = field(default_factory=set)
 
     def tools(self) -> list[Tool]:
         """What it adds to the built-in tools, in a stable order."""
         callable_skills = [skill for skill in self.found.extensions.skills if skill.for_model]
-        own: list[Tool] = [UseSkill(callable_skills)] if callable_skills else []
+        own: list[Tool] = [UseSkill(callable_skills, self.set_aside)] if callable_skills else []
         return [*own, *self.servers.tools(), *self.plugins.tools()]
 
     def context(self, tools: Container[str]) -> str:
         """What the model is told once, in a message of the user: instructions of the project, and what skills there are
         if it can call them up."""
         found = self.found.extensions
-        listed = skills.catalogue(found.skills, UseSkill.name) if UseSkill.name in tools else ""
+        offered = [skill for skill in found.skills if skill.name not in self.set_aside]
+        listed = skills.catalogue(offered, UseSkill.name) if UseSkill.name in tools else ""
         return "\n\n".join(part for part in (instructions.message(found.instructions), listed) if part)
 
 
@@ -118,6 +121,7 @@ class Equipment:
         self._leaving: list[PluginHost] = []
         self._kit: Kit | None = None
         self._told: tuple[Problem, ...] = ()
+        self._set_aside: set[str] = set()
 
     @property
     def kit(self) -> Kit:
@@ -128,13 +132,13 @@ class Equipment:
     def prepare(self, found: Found, anew: bool = True) -> Kit:
         """Start what is new of it; `anew`: programs of plugins in any case. Never waits."""
         if self._kit is not None and not anew and found.plugins == self._kit.found.plugins:
-            return Kit(found, self.pool.prepare(found.servers), self._kit.plugins)
+            return Kit(found, self.pool.prepare(found.servers), self._kit.plugins, self._set_aside)
         self._generation += 1
         where = self._where
         site = Site(where.session_id, where.cwd, self._generation, where.hidden_env())
         plugins = PluginHost(found.plugins, site, self._host)
         plugins.start()
-        return Kit(found, self.pool.prepare(found.servers), plugins)
+        return Kit(found, self.pool.prepare(found.servers), plugins, self._set_aside)
 
     def wait(self, kit: Kit, scope: Scope) -> None:
         """Give the servers a moment (SESS-13). Raises `Cancelled`."""

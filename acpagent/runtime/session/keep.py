@@ -83,7 +83,7 @@ class RowWriter:
 class Keep:
     """Made by the opening. Touched by the session worker alone, except `loadout`, `controls` and the goal, which
     change under the session lock, and `jobs`, which look after themselves. `client_servers` are those that the
-    client named. `tokens`: used by the session in all; `told_context`: what of a loadout's context the model knows."""
+    client named. `tokens`: used by the session in all; `told_context`: what of the context the model knows."""
 
     writer: RowWriter
     roots: Roots
@@ -138,7 +138,8 @@ class Keep:
         told = since_summary(past)
         texts = [entry.text for entry in told if isinstance(entry, UserSaid | HostSaid)]
         self.spoken = bool(texts) if len(told) < len(past) else bool(self.conversation.messages())
-        self.told_context = self.loadout.context if any(self.loadout.context in text for text in texts) else ""
+        context = self.context
+        self.told_context = context if any(context in text for text in texts) else ""
         counted = next((entry for entry in reversed(told) if isinstance(entry, UsageSet | Rewound)), None)
         if isinstance(counted, UsageSet) and not counted.estimated:
             self.meter.recall(counted.used, self.prefix + self.conversation.letters)
@@ -163,6 +164,11 @@ class Keep:
             limits.session_tokens if not tokens else None if tokens == NO_LIMIT else int(tokens),
             limits.session_cost if not cost else None if cost == NO_LIMIT else float(cost),
         )
+
+    @property
+    def context(self) -> str:
+        """What the model is told once of what extends the session."""
+        return self.equipment.kit.context(self.loadout.tools)
 
     @property
     def prefix(self) -> int:

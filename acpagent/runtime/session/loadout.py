@@ -57,8 +57,8 @@ class Limits:
 class Loadout:
     """`model` is `provider/model`. `system` and `tool_list` are spelled once in the provider's dialect, so that
     every request of a session begins with the same bytes. `delivers`: work is held to what a delivery needs. `rules`
-    are the permission rules, which the session's gate takes over. `context` is told to the model once, in a message of
-    the user. `offers` stands for what servers offered when it was built."""
+    are the permission rules, which the session's gate takes over. `offers` stands for what servers
+    offered when it was built."""
 
     model: str
     provider: Provider
@@ -70,7 +70,6 @@ class Loadout:
     rules: Rules = NO_RULES
     hooks: HookSet = NO_HOOKS
     commands: ModelCommands = NO_COMMANDS
-    context: str = ""
     offers: object = ()
 
     @property

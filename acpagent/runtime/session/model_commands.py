@@ -133,7 +133,7 @@ def of_kit(kit: Kit) -> ModelCommands:
 def _of_kit(kit: Kit) -> Iterator[ModelCommand]:
     found = kit.found.extensions
     yield from (_of_file(command) for command in found.commands)
-    yield from (_of_skill(skill) for skill in found.skills if skill.for_person)
+    yield from (_of_skill(skill, kit.set_aside) for skill in found.skills if skill.for_person)
     yield from (_of_prompt(prompt) for prompt in kit.servers.prompts())
     yield from (_of_action(action, kit.plugins) for action in kit.plugins.actions())
 
@@ -145,8 +145,9 @@ def _of_file(command: CommandFile) -> ModelCommand:
     return ModelCommand(Command(command.name, command.description, command.hint), work_out)
 
 
-def _of_skill(skill: Skill) -> ModelCommand:
+def _of_skill(skill: Skill, set_aside: set[str]) -> ModelCommand:
     def work_out(words: str, use: Use) -> Meant:
+        set_aside.discard(skill.name)  # the person wants it again
         return Meant((Text(skills.invoked(skill, words)),))
 
     return ModelCommand(Command(SKILL + skill.name, skill.description, skill.hint or "..."), work_out)

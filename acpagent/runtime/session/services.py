@@ -10,7 +10,7 @@ from acpagent.config.shown import Shown
 from acpagent.core.blocks import Block
 from acpagent.core.catalogue import say
 from acpagent.core.events import Command, Controls
-from acpagent.core.history import Compacted
+from acpagent.core.history import Compacted, Entry
 from acpagent.core.memory import Memory
 from acpagent.core.paths import Roots
 from acpagent.core.rules import Rule
@@ -106,7 +106,9 @@ class CommandDesk:
     find and read everything anew once the command is done; `tell` says something before that. `approvals` is where it
     is kept which projects are trusted. `requested` are the controls as they will be; `configure` asks for another value
     of an axis, which a rebuild behind the prompt brings (raises `Fault`). `settings` are in force with a model.
-    `knowledge` is what the session knows, as a briefing and in lists; `hide` takes secrets out of a text."""
+    `past` is the timed record of a stored session (raises `Fault`); `set_aside` names the skills that the model is not
+    to have in this one. `knowledge` is what the session knows, as a briefing and in lists; `hide` takes secrets out of
+    a text."""
 
     session_id: str
     gate: SessionGate
@@ -125,6 +127,8 @@ class CommandDesk:
     configure: Callable[[str, str], None]
     neighbours: Neighbours
     stats: Callable[[], Stats]
+    past: Callable[[str], list[tuple[str, Entry]]]
+    set_aside: set[str]
     settings: Callable[[str], Shown]
     memory: Memory
     upkeep: Upkeep

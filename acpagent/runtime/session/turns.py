@@ -10,7 +10,7 @@ from acpagent.core.blocks import Block, Text, first_text
 from acpagent.core.catalogue import Phrase, spoken
 from acpagent.core.events import Chunk, Controls, Notice, TitleChanged, TurnEnded, TurnStarted
 from acpagent.core.faults import Fault, OurFault
-from acpagent.core.history import Said, Tombstone, TurnClosed, TurnOpened, UsageSet, UserSaid
+from acpagent.core.history import Entry, Said, Tombstone, TurnClosed, TurnOpened, UsageSet, UserSaid
 from acpagent.core.host import Host
 from acpagent.core.live import LiveOutput
 from acpagent.core.phrases import told
@@ -135,6 +135,8 @@ class TurnRunner:
             configure=self.configure,
             neighbours=self.neighbours,
             stats=self._stats,
+            past=self._past,
+            set_aside=keep.equipment.kit.set_aside,
             settings=services.settings,
             knowledge=lambda: capsules.knowledge(keep.conversation.pieces(), keep.work, keep.controls["mode"]),
             hide=services.hide,
@@ -145,6 +147,12 @@ class TurnRunner:
     def _has_unsaved(self, path: str, scope: Scope) -> bool:
         """Raises `Cancelled`."""
         return has_unsaved(path, self._context(scope, LiveOutput()))
+
+    def _past(self, session_id: str) -> list[tuple[str, Entry]]:
+        """Raises `Fault`."""
+        if session_id == self.keep.row.id:
+            self.keep.journal.commit()
+        return entries.read_timed(self.services.store, session_id)
 
     def _stats(self) -> Stats:
         """Raises `Fault`."""
@@ -192,7 +200,7 @@ class TurnRunner:
         self.keep.cost, self.keep.tokens = spending.cost, spending.tokens
         if not leaves_no_trace(closed.stop, ended.fault):
             self.keep.spoken, self.keep.hooks.unsaid = True, ""
-            self.keep.told_context = self.keep.loadout.context
+            self.keep.told_context = self.keep.context
         self.services.credentials.rejected = ended.fault is not None and ended.fault.code == codes.AUTH_REQUIRED
         return ended, closed
 
@@ -293,7 +301,8 @@ class TurnRunner:
     def _reader(self, blocks: tuple[Block, ...], pursuit: Pursuit, context: str) -> PromptReader:
         """Reads the prompt, and has the facts of the day and the marker of the mode before it."""
         keep = self.keep
-        news_of_context = keep.loadout.context if keep.loadout.context != keep.told_context else ""
+        context_now = keep.context
+        news_of_context = context_now if context_now != keep.told_context else ""
         first = [] if keep.spoken else [preface(keep.row.cwd), self._notes()]
         facts = [*first, jobs.news(keep.jobs), news_of_context]
         marker, news = pursuit.begin(_words(blocks))

@@ -52,7 +52,7 @@ def compactor(
 
 def _again(keep: Keep, notes: str) -> tuple[str, ...]:
     """What the model is told once in a session, or once in a mode."""
-    return preface(keep.row.cwd), notes, keep.loadout.context, _marker(keep)
+    return preface(keep.row.cwd), notes, keep.context, _marker(keep)
 
 
 def _marker(keep: Keep) -> str:
