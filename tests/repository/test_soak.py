@@ -21,7 +21,7 @@ def test_a_short_soak_finds_every_line_valid(tmp_path: Path) -> None:
     result = json.loads(written.read_text(encoding="utf-8"))
     assert result["faults"] == []
     last = result["samples"][-1]
-    assert last["turns"] > 20
+    assert last["turns"] > 2  # how many there are says how fast the machine is
     assert last["lines"] > last["turns"]
     assert last["processes"] == 1
     assert "store MiB" in done.stdout.splitlines()[0]
