@@ -364,7 +364,10 @@ class Play:
         may_be_closed = {"-32002"} if self._closing() else set[str]()
         if self._get("set_mode", value="normal", may=may_be_closed) is not None:
             self._speak()
-            self._compare(self._get("resume"))
+            # What a server that came late is joined by refuses an opening meanwhile, and nobody is told how long.
+            resumed = self._get("resume", may={"-32600"} if self.scenario.served else set[str]())
+            if resumed is not None:
+                self._compare(resumed)
         self._get("close", may=may_be_closed)
         opened = self._get("load", may={"-32002"} if self._may_be_lost() else set[str]())
         if opened is not None:
