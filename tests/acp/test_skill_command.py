@@ -13,10 +13,16 @@ from tests.acp.seen import says as replies
 from tests.acp.served import Served, served
 from tests.extensions.world import skill
 
+USAGE = {"usage": {"input": 20, "output": 5}}
 SCRIPT = {
     "turns": [
         turn(r"\buse it$", calls("use_skill", name="tidy"), replies("Used.")),
-        turn("", replies("Hello.")),
+        turn(r"Do tidy[\s\S]*colour", [{"text": "It is green."}, USAGE]),
+        turn(r"colour", [{"text": "It is red."}, USAGE]),
+        turn(r"shape", [{"text": "A square."}, USAGE]),
+        turn(r"break now", [{"error": {"status": 400, "message": "not to be had"}}]),
+        turn(r"stall now", [{"stall": True}]),
+        turn("", [{"text": "Hello."}, USAGE]),
     ]
 }
 
@@ -90,3 +96,97 @@ def test_the_trace_tells_who_called_it_up_and_how_that_ended(one: Served) -> Non
     assert says(one, session, "/skill trace tidy --last 1").count("\n- ") == 1
     for wrong in ("--last", "--last 0", "--last 51", "--last x"):
         assert "from 1 to 50" in says(one, session, f"/skill trace tidy {wrong}")
+
+
+def cases(one: Served, name: str, text: str) -> None:
+    (one.home.path / "skills" / name / "evals.yaml").write_text(text)
+
+
+CASES = """\
+- prompt: Which colour?
+  expect: [green]
+  reject: [red, blue]
+- prompt: Which shape?
+  expect: round
+"""
+
+
+def test_cases_are_asked_with_the_skill_and_without_it(one: Served) -> None:
+    session = one.new()
+    assert "```yaml\n- prompt:" in says(one, session, "/skill eval tidy")
+    cases(one, "tidy", CASES)
+    begun = len(one.server.requests)
+    told = says(one, session, "/skill eval tidy")
+    assert "1. `Which colour?`: with the skill: passed\n" in told
+    assert "2. `Which shape?`: with the skill: failed (lacks `round`)\n" in told
+    assert re.search(r"with the skill: passed 1 of 2; tokens: 50$", told)
+    asked = one.server.requests[begun:]
+    assert [("Do tidy." in str(each.messages[-1]), each.body.get("tools")) for each in asked] == [(True, None)] * 2
+    told = says(one, session, "/skill bench tidy")
+    assert "with the skill: passed; without it: failed (lacks `green`; has `red`)" in told
+    assert re.search(r"without it: passed 0 of 2; tokens: 50$", told)
+    one.prompt(session, "hello")
+    assert "Which colour?" not in str(one.read())
+
+
+def test_what_cases_took_still_counts_once_the_session_is_loaded(one: Served) -> None:
+    session = one.new()
+    cases(one, "tidy", CASES)
+    one.prompt(session, "hello")
+    says(one, session, "/skill eval tidy")
+
+    def used() -> list[str]:
+        return [line for line in says(one, session, "/session").split("\n") if "oken" in line and "75" in line]
+
+    before = used()
+    one.agent.call("session/close", {"sessionId": session})
+    one.agent.call("session/load", {"sessionId": session, "cwd": str(one.workspace), "mcpServers": []})
+    assert used() == before != []
+
+
+def test_what_keeps_the_model_from_answering_is_told(one: Served) -> None:
+    session = one.new()
+    cases(one, "other", "- prompt: break now\n  expect: x\n- prompt: never asked\n  expect: x\n")
+    told = says(one, session, "/skill eval other")
+    assert "Case 1 could not be asked, and none after it: " in told
+    assert "not to be had" in told
+    assert "passed 0 of 0" in told
+    says(one, session, "/budget tokens 1")
+    one.prompt(session, "hello")
+    assert "tokens" in says(one, session, "/skill eval tidy").split("none after it: ")[1]
+
+
+def test_cases_can_be_cancelled(one: Served) -> None:
+    session = one.new()
+    cases(one, "other", "- prompt: stall now\n  expect: x\n")
+    begun = len(one.server.requests)
+    prompt = one.agent.start_prompt(session, "/skill eval other")
+    one.server.wait_for_request(begun + 1)
+    one.agent.notify("session/cancel", {"sessionId": session})
+    assert one.agent.response(prompt)["result"] == {"stopReason": "cancelled"}
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("a: b", "must be a list"),
+        ("[]", "must be a list"),
+        ("- prompt: x\n", "case 1 needs"),
+        ("- prompt: x\n  expect: y\n- prompt: x\n  expect: [3]\n", "case 2 needs"),
+        ("- prompt: x\n  expect: y\n  more: z\n", "case 1 needs"),
+        ("- [", "is no YAML"),
+        ("- prompt: x\n  expect: y\n" * 21, "at most 20"),
+    ],
+)
+def test_cases_that_cannot_be_used(one: Served, written: str, told: str) -> None:
+    cases(one, "other", written)
+    assert told in says(one, one.new(), "/skill eval other")
+
+
+def test_cases_behind_a_link_are_not_read(one: Served) -> None:
+    path = one.home.path / "skills/other/evals.yaml"
+    path.unlink(missing_ok=True)
+    (one.workspace / "cases.yaml").write_text("- prompt: x\n  expect: y\n")
+    path.symlink_to(one.workspace / "cases.yaml")
+    assert "is not read" in says(one, one.new(), "/skill eval other")
+    path.unlink()

@@ -30,7 +30,7 @@ OTHERS = [language for language in LANGUAGES if language != catalogue.ENGLISH]
 NAMES = {
     "acp", "acpagent", "budget", "cost", "create", "default", "export", "load", "none",
     "agent", "all", "approve", "ask", "auth", "auto", "clear", "close", "config", "confirm",
-    "delete", "edit", "en", "history", "last", "rollback", "trace",
+    "bench", "delete", "edit", "en", "eval", "history", "last", "rollback", "trace",
     "files", "forget", "full", "git", "goal", "id", "list", "login", "logout", "mcp", "new", "off",
     "ok", "on", "params", "plan", "promote", "reload", "repo", "restart", "resume", "revoke", "rm", "ru", "secret",
     "set", "show", "start", "status", "stop", "toggle", "token", "tokens", "unset", "yaml", "yolo", "zh",

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from acpagent.core import catalogue
 from acpagent.extensions import revisions, trust
 from acpagent.extensions.discovery import Extensions
-from acpagent.runtime.commands import project_trust
+from acpagent.runtime.commands import project_trust, skill_cases
 from acpagent.runtime.commands import skill as skill_command
 from acpagent.runtime.commands.arguments import Refused
+from acpagent.runtime.session.services import CommandDesk
 from tests.extensions.world import PluginAt, Shelf, World, skill
 
 
@@ -282,3 +283,15 @@ def test_what_only_the_person_calls_up_need_not_be_put_off(desk: Desk) -> None:
     desk.world.write("person/config/skills/a/SKILL.md", skill("a", disable_model_invocation="true"))
     assert "only you do" in said(desk, "off a")
     assert desk.set_aside == set()
+
+
+def test_cases_of_a_project_are_read_as_they_were_trusted(desk: Desk) -> None:
+    desk.world.write("project/.acpagent/skills/a/SKILL.md", skill("a"))
+    path = desk.world.write("project/.acpagent/skills/a/evals.yaml", "- {prompt: x, expect: y}")
+    desk.world.approve()
+    one = desk.extensions.skill("a")
+    assert one is not None
+    assert [case.prompt for case in skill_cases.read(one, cast(CommandDesk, desk))] == ["x"]
+    path.write_text("- {prompt: evil, expect: y}")
+    with pytest.raises(Refused, match="skill_stale"):
+        skill_cases.read(one, cast(CommandDesk, desk))

@@ -254,7 +254,7 @@ The first letters of an id are enough.""",
     "command_plan_usage": "on | off | toggle | plan | goal | agent",
     "command_skill": "List, show, write and remove skills",
     "command_skill_usage": "list | show <name> | new <name> [instructions] | edit <name> [instructions] | "
-    "history <name> | rollback <name> <rev> | off <name> | trace <name> [--last N] | "
+    "history <name> | rollback <name> <rev> | off <name> | trace <name> [--last N] | eval <name> | bench <name> | "
     "promote <name> | rm <name> --confirm",
     "command_project_trust": "Show, approve or revoke what this project brings: servers, hooks, commands, skills",
     "command_project_trust_usage": "status | approve | revoke",
@@ -445,6 +445,8 @@ The first letters of an id are enough.""",
 - `/skill rollback <name> <rev>`: the bytes of a revision again, of a removed skill as well
 - `/skill off <name>`: not for the model in this session, until you call it up
 - `/skill trace <name> [--last N]`: when it was called up, by whom, and how that ended
+- `/skill eval <name>`: ask the model the cases in its `evals.yaml`
+- `/skill bench <name>`: the same with and without the skill
 - `/skill promote <name> [--scope=project|user]`: copy one to the project, or to your own
 - `/skill rm <name> --confirm`: remove one of your own or of this project's `.acpagent/skills`
 
@@ -517,6 +519,24 @@ The first letters of an id are enough.""",
     "skill_end_refusal": "the model refused",
     "skill_end_max_tokens": "the answer became too long",
     "skill_end_max_turn_requests": "too many requests",
+    "skill_no_cases": "`{name}` has no cases. Write some to `{path}`, such as:\n\n"
+    "```yaml\n- prompt: What is new in 2.0?\n  expect: [Added, Fixed]\n  reject: [TODO]\n```\n\n"
+    "An answer must contain each text of `expect` and none of `reject`.",
+    "skill_cases_unreadable": "`{path}` is no YAML in UTF-8 of at most 64 KiB.",
+    "skill_cases_count": "`{path}` must be a list of at least one case and at most {most}.",
+    "skill_cases_link": "`{path}` is a link, or lies behind one; it is not read.",
+    "skill_case_wrong": "`{path}`: case {number} needs a text `prompt` and a list of texts `expect`; it may have a list "
+    "`reject`, and nothing else.",
+    "skill_case_passed": "passed",
+    "skill_case_failed": "failed",
+    "skill_case_lacks": "lacks {texts}",
+    "skill_case_has": "has {texts}",
+    "skill_case_silent": "failed (no answer in time)",
+    "skill_with": "with the skill",
+    "skill_without": "without it",
+    "skill_trial_head": "**Cases of `{name}`**",
+    "skill_trial_sum": "passed {passed} of {count}; tokens: {tokens}",
+    "skill_trial_stopped": "Case {number} could not be asked, and none after it: {cause}",
     # Actions of plugins.
     "action_done": "{label}: done.",
     "action_failed": "The plugin could not do that: {cause}",

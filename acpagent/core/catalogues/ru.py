@@ -137,7 +137,7 @@ SENTENCES: dict[str, str] = {
     "command_plan_usage": "on | off | toggle | plan | goal | agent",
     "command_skill": "Навыки: показать, создать, удалить",
     "command_skill_usage": "list | show <имя> | new <имя> [указания] | edit <имя> [указания] | "
-    "history <имя> | rollback <имя> <номер> | off <имя> | trace <имя> [--last N] | "
+    "history <имя> | rollback <имя> <номер> | off <имя> | trace <имя> [--last N] | eval <имя> | bench <имя> | "
     "promote <имя> | rm <имя> --confirm",
     "command_project_trust": "Доверие расширениям проекта: серверам, хукам, командам, навыкам",
     "command_project_trust_usage": "status | approve | revoke",
@@ -404,6 +404,8 @@ SENTENCES: dict[str, str] = {
 - `/skill rollback <имя> <номер>`: вернуть версию байт в байт, в том числе удалённого навыка
 - `/skill off <имя>`: не давать модели в этой сессии, пока вы его не вызовете
 - `/skill trace <имя> [--last N]`: когда и кто его вызывал и чем это кончилось
+- `/skill eval <имя>`: задать модели примеры из его `evals.yaml`
+- `/skill bench <имя>`: то же самое с навыком и без него
 - `/skill promote <имя> [--scope=project|user]`: скопировать в проект или к себе
 - `/skill rm <имя> --confirm`: удалить собственный или из папки `.acpagent/skills` этого проекта
 
@@ -477,6 +479,24 @@ SENTENCES: dict[str, str] = {
     "skill_end_refusal": "модель отказалась",
     "skill_end_max_tokens": "ответ стал слишком длинным",
     "skill_end_max_turn_requests": "слишком много запросов",
+    "skill_no_cases": "У навыка `{name}` нет примеров. Запишите их в `{path}`, например:\n\n"
+    "```yaml\n- prompt: Что нового в 2.0?\n  expect: [Добавлено, Исправлено]\n  reject: [TODO]\n```\n\n"
+    "В ответе должен быть каждый текст из `expect` и ни одного из `reject`.",
+    "skill_cases_unreadable": "`{path}` нельзя прочитать: нужен файл YAML в кодировке UTF-8 не больше 64 КиБ.",
+    "skill_cases_count": "В `{path}` должен быть список: не меньше одного примера и не больше {most}.",
+    "skill_cases_link": "`{path}` является ссылкой или лежит за ссылкой; он не читается.",
+    "skill_case_wrong": "`{path}`: в примере {number} нужны текст `prompt` и список текстов `expect`; ещё может быть список "
+    "`reject` и больше ничего.",
+    "skill_case_passed": "пройден",
+    "skill_case_failed": "не пройден",
+    "skill_case_lacks": "нет {texts}",
+    "skill_case_has": "есть {texts}",
+    "skill_case_silent": "не пройден (нет ответа вовремя)",
+    "skill_with": "с навыком",
+    "skill_without": "без него",
+    "skill_trial_head": "**Примеры навыка `{name}`**",
+    "skill_trial_sum": "пройдено {passed} из {count}; токены: {tokens}",
+    "skill_trial_stopped": "Пример {number} и следующие за ним задать не удалось: {cause}",
     # What a turn did, and how far it was checked.
     "check_aborted": "прервана до завершения",
     "check_failed_together": "строка команд завершилась с ошибкой целиком; какая из проверок не прошла, неизвестно",

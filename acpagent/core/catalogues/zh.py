@@ -134,7 +134,7 @@ SENTENCES: dict[str, str] = {
     "command_plan_usage": "on | off | toggle | plan | goal | agent",
     "command_skill": "列出、显示、编写和删除技能",
     "command_skill_usage": "list | show <名称> | new <名称> [说明] | edit <名称> [说明] | "
-    "history <名称> | rollback <名称> <版本> | off <名称> | trace <名称> [--last N] | "
+    "history <名称> | rollback <名称> <版本> | off <名称> | trace <名称> [--last N] | eval <名称> | bench <名称> | "
     "promote <名称> | rm <名称> --confirm",
     "command_project_trust": "显示、批准或撤销对项目所带内容的信任：服务器、钩子、命令、技能",
     "command_project_trust_usage": "status | approve | revoke",
@@ -388,6 +388,8 @@ SENTENCES: dict[str, str] = {
 - `/skill rollback <名称> <版本>`：逐字节恢复某个版本，已删除的技能也可以
 - `/skill off <名称>`：在此会话中不给模型使用，直到您调用它
 - `/skill trace <名称> [--last N]`：何时、由谁调用、结果如何
+- `/skill eval <名称>`：向模型提出其 `evals.yaml` 中的用例
+- `/skill bench <名称>`：对比使用与不使用该技能的结果
 - `/skill promote <名称> [--scope=project|user]`：复制到项目或自己的文件夹
 - `/skill rm <名称> --confirm`：删除自己的技能或此项目 `.acpagent/skills` 中的技能
 
@@ -460,6 +462,23 @@ SENTENCES: dict[str, str] = {
     "skill_end_refusal": "模型拒绝",
     "skill_end_max_tokens": "回答过长",
     "skill_end_max_turn_requests": "请求过多",
+    "skill_no_cases": "`{name}` 没有用例。请写入 `{path}`，例如：\n\n"
+    "```yaml\n- prompt: 2.0 有什么新内容？\n  expect: [新增, 修复]\n  reject: [TODO]\n```\n\n"
+    "回答必须包含 `expect` 中的每段文字，且不含 `reject` 中的任何文字。",
+    "skill_cases_unreadable": "`{path}` 无法读取：需要 UTF-8 编码、不超过 65536 字节的 YAML。",
+    "skill_cases_count": "`{path}` 必须是列表，至少一个用例，最多 {most} 个。",
+    "skill_cases_link": "`{path}` 是链接或位于链接之后，不会读取。",
+    "skill_case_wrong": "`{path}`：用例 {number} 需要文字 `prompt` 和文字列表 `expect`；还可以有列表 `reject`，此外不能有别的。",
+    "skill_case_passed": "通过",
+    "skill_case_failed": "未通过",
+    "skill_case_lacks": "缺少 {texts}",
+    "skill_case_has": "含有 {texts}",
+    "skill_case_silent": "未通过（没有及时回答）",
+    "skill_with": "使用技能",
+    "skill_without": "不使用",
+    "skill_trial_head": "**`{name}` 的用例**",
+    "skill_trial_sum": "通过 {passed} / {count}；tokens：{tokens}",
+    "skill_trial_stopped": "用例 {number} 及其后的用例未能提出：{cause}",
     # What a turn did, and how far it was checked.
     "check_aborted": "在完成之前被终止",
     "check_failed_together": "整个命令行失败；不清楚其中哪项检查失败",

@@ -15,7 +15,7 @@ from acpagent.core.phrases import told as said
 from acpagent.core.phrases import why
 from acpagent.extensions import revisions, skills
 from acpagent.extensions.skills import Skill
-from acpagent.runtime.commands import skill_history, skill_trace
+from acpagent.runtime.commands import skill_history, skill_trace, skill_trials
 from acpagent.runtime.commands.arguments import Refused, split
 from acpagent.runtime.commands.skill_places import check_name, folders, found, in_project, names
 from acpagent.runtime.session import slash
@@ -208,6 +208,8 @@ _VERBS: dict[str, Callable[[str, CommandDesk], str]] = {
     "history": skill_history.history,
     "rollback": skill_history.rollback,
     "trace": skill_trace.trace,
+    "eval": skill_trials.evaluate,
+    "bench": skill_trials.bench,
     "off": skill_trace.set_aside,
     "deactivate": skill_trace.set_aside,
     "promote": _promote,

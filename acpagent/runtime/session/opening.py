@@ -12,7 +12,7 @@ from typing import Any
 from acpagent.core.catalogue import Phrase
 from acpagent.core.events import Notice, UsageChanged
 from acpagent.core.faults import Fault, TheirFault
-from acpagent.core.history import Compacted, Entry, Rewound, UsageSet
+from acpagent.core.history import Compacted, Entry, Rewound, TurnClosed, UsageSet
 from acpagent.core.host import Host
 from acpagent.core.paths import Roots
 from acpagent.core.phrases import told
@@ -174,8 +174,11 @@ def last_cost(past: list[Entry]) -> float | None:
 
 def tokens_of(past: list[Entry]) -> int:
     """What the session has used in all its model calls."""
-    calls = sum(entry.used for entry in past if isinstance(entry, UsageSet))
-    return calls + sum(entry.tokens for entry in past if isinstance(entry, Compacted))
+    counted = [entry for entry in past if isinstance(entry, UsageSet | Compacted)]
+    turns = {entry.turn_id for entry in counted}
+    beside = [entry.usage for entry in past if isinstance(entry, TurnClosed) and entry.turn_id not in turns]
+    calls = sum(entry.used if isinstance(entry, UsageSet) else entry.tokens for entry in counted)
+    return calls + sum(usage.input + usage.output for usage in beside)
 
 
 def preface(cwd: str) -> str:

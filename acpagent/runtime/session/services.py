@@ -31,6 +31,7 @@ from acpagent.store.sessions import SessionRow
 if TYPE_CHECKING:
     from acpagent.runtime.session.rewinding import Point
     from acpagent.runtime.session.upkeep import Budget
+    from acpagent.runtime.turn.summarise import Written
 
 
 class SessionGate(Gate, Protocol):
@@ -88,6 +89,10 @@ class Upkeep(Protocol):
     def compact(self, instructions: str) -> Compacted | None:
         """Summarise the conversation now; None where there is nothing to summarise, or a hook is against it. Raises
         `Cancelled`."""
+
+    def ask(self, system: str, text: str) -> Written:
+        """Ask the model in use, outside the conversation and without tools; an answer that is late or cut short is
+        empty. Raises `Fault` where it cannot be asked, by the session's budget as well, and `Cancelled`."""
 
     def points(self) -> list[Point]:
         """Where the session can be rewound to, oldest first. Raises `Fault`."""

@@ -100,7 +100,7 @@ class TurnRunner:
         self, turn_id: str, blocks: tuple[Block, ...], local: LocalAnswer, turn: Turn
     ) -> tuple[Ended, TurnClosed]:
         """A local command: born sealed, answered without the model, and nothing of it reaches the model later."""
-        keep, message_id = self.keep, new_id("msg")
+        keep, message_id, asked = self.keep, new_id("msg"), Spending()
         keep.record(UserSaid(turn_id, new_id("msg"), self.services.commands.kept(blocks), ""))
 
         def tell(words: str) -> None:
@@ -108,13 +108,13 @@ class TurnRunner:
             self.host.emit(Chunk(message_id, "assistant", Text(words)))
 
         try:
-            tell(local(self._command_desk(turn_id, turn, lambda words: tell(f"{words}\n\n"))))
+            tell(local(self._command_desk(turn_id, turn, lambda words: tell(f"{words}\n\n"), asked)))
         except Cancelled:
             pass
         ended = Ended("cancelled" if turn.scope.cancelled else "finished")
-        return ended, TurnClosed(turn_id, STOPS[ended.end], Spending().turn)
+        return ended, TurnClosed(turn_id, STOPS[ended.end], asked.turn)
 
-    def _command_desk(self, turn_id: str, turn: Turn, tell: Callable[[str], None]) -> CommandDesk:
+    def _command_desk(self, turn_id: str, turn: Turn, tell: Callable[[str], None], asked: Spending) -> CommandDesk:
         keep, services = self.keep, self.services
         hooks = self._hooks(turn, Speaker(turn_id, self.host.emit, keep.record))
         return CommandDesk(
@@ -141,7 +141,7 @@ class TurnRunner:
             knowledge=lambda: capsules.knowledge(keep.conversation.pieces(), keep.work, keep.controls["mode"]),
             hide=services.hide,
             memory=services.memory,
-            upkeep=SessionUpkeep(services.store, keep, self.host, turn_id, turn.scope, hooks, self._has_unsaved),
+            upkeep=SessionUpkeep(services.store, keep, self.host, turn_id, turn.scope, hooks, self._has_unsaved, asked),
         )
 
     def _has_unsaved(self, path: str, scope: Scope) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from acpagent.core.events import Notice, PlanChanged
+from acpagent.core.catalogue import Phrase
+from acpagent.core.events import Notice, PlanChanged, UsageChanged
+from acpagent.core.faults import OurFault
 from acpagent.core.history import Compacted
 from acpagent.core.host import Host
+from acpagent.core.model import ProviderFault
 from acpagent.core.scope import Scope
 from acpagent.runtime.session.keep import Keep
 from acpagent.runtime.session.loadout import AUTO_COMPACT
@@ -18,6 +21,8 @@ from acpagent.runtime.turn import mode, words
 from acpagent.runtime.turn.compaction import Compactor, Memory
 from acpagent.runtime.turn.hooking import TurnHooks
 from acpagent.runtime.turn.spending import Ceiling, Spending
+from acpagent.runtime.turn.stop import provider_fault
+from acpagent.runtime.turn.summarise import Written, answered
 from acpagent.store.database import Store
 
 
@@ -79,7 +84,8 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class SessionUpkeep:
-    """`services.Upkeep` in one turn. `has_unsaved`: whether an editor has text of a file that the disk has not."""
+    """`services.Upkeep` in one turn. `has_unsaved`: whether an editor has text of a file that the disk has not;
+    `asked` counts what `ask` took."""
 
     store: Store
     keep: Keep
@@ -88,6 +94,7 @@ class SessionUpkeep:
     scope: Scope
     hooks: TurnHooks
     has_unsaved: Callable[[str, Scope], bool] = lambda path, scope: False
+    asked: Spending = field(default_factory=Spending)
 
     def compact(self, instructions: str) -> Compacted | None:
         keep = self.keep
@@ -101,6 +108,24 @@ class SessionUpkeep:
         if done is not None:
             keep.spoken, keep.told_context = False, ""
         return done
+
+    def ask(self, system: str, text: str) -> Written:
+        keep, provider = self.keep, self.keep.loadout.provider
+        spending = Spending(keep.cost, keep.tokens)
+        passed = keep.ceiling.passed(spending, provider.currency)
+        if passed is not None:
+            raise OurFault(Phrase(passed.code, **passed.params))
+        try:
+            written = answered(provider, system, text, self.scope, keep.loadout.limits.compaction.seconds)
+        except ProviderFault as fault:
+            raise provider_fault(fault) from None
+        if written.usage is not None:
+            spending.add(provider, written.usage)
+            self.asked.add(provider, written.usage)
+            keep.cost, keep.tokens = spending.cost, spending.tokens
+            budget = self.budget()
+            self.host.emit(UsageChanged(min(budget.used, budget.size), budget.size, keep.cost, budget.currency, True))
+        return written
 
     def points(self) -> list[Point]:
         return self._rewinder().points()

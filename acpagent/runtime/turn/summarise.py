@@ -1,4 +1,5 @@
-"""Asking the model for a summary: a request of its own, without tools, that nobody has to watch or wait for long."""
+"""Asking the model for a text, such as a summary: a request of its own, without tools, that nobody has to watch or wait
+for long."""
 
 from __future__ import annotations
 
@@ -24,8 +25,25 @@ class Written:
 def ask(
     provider: Provider, system: str, text: str, scope: Scope, seconds: float, hear: Callable[[str], None]
 ) -> Written:
+    """As `answered`, but whatever goes wrong is an answer without text. Raises `Cancelled`."""
+    try:
+        return answered(provider, system, text, scope, seconds, hear)
+    except Cancelled:
+        raise
+    except Exception:  # no failure of a summary is worth a turn
+        return Written("")
+
+
+def answered(
+    provider: Provider,
+    system: str,
+    text: str,
+    scope: Scope,
+    seconds: float,
+    hear: Callable[[str], None] = lambda words: None,
+) -> Written:
     """Ask, and wait `seconds` at most; `hear` is told the words as they come. Runs on the session worker. Raises
-    `Cancelled` as soon as the scope is; whatever else goes wrong is an answer without text."""
+    `Cancelled` as soon as the scope is, and `ProviderFault`."""
     fragments = tuple(provider.encode(UserMessage(text)))
     request = ModelRequest(provider.encode_system(system), provider.encode_tools(()), fragments)
     own = Scope(scope.lock)
@@ -39,10 +57,6 @@ def ask(
     try:
         helper.start()
         return _collected(handoff, time.monotonic() + seconds, hear)
-    except Cancelled:
-        raise
-    except Exception:  # no failure of a summary is worth a turn
-        return Written("")
     finally:
         forget()
         end()
