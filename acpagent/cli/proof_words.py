@@ -90,7 +90,8 @@ def _file(file: ChangedFile) -> str:
 def _check(check: CheckRun) -> str:
     command = f" `{one_line(check.command, _COMMAND)}`" if check.command else ""
     reason = f": {_reason(check.reason)}" if check.reason else ""
-    return f"{check.label}{command} {say(f'proof_check_{check.status}')}{reason}"
+    label = say(f"evidence_check_{check.verification_kind or 'missing'}")
+    return f"{label}{command} {say(f'proof_check_{check.status}')}{reason}"
 
 
 def _approval(one: Approval) -> str:

@@ -160,7 +160,7 @@ SENTENCES: dict[str, str] = {
     "command_auto_compact": "Show or set whether long conversations are summarised by themselves",
     "command_auto_compact_usage": "[on|off]",
     "command_budget": "Show what this session has used, or limit the tokens and the money it may use",
-    "command_budget_usage": "[tokens|cost <number>|none|default]",
+    "command_budget_usage": "[tokens|cost <number|none|default>]",
     "command_rewind": "Go back to before an earlier prompt, with or without the files changed since",
     "command_rewind_usage": "[<number> | <id>] [--files]",
     "command_rewind_how": """\

@@ -164,7 +164,7 @@ SENTENCES: dict[str, str] = {
     "command_auto_compact": "显示或设置是否自动概括过长的对话",
     "command_auto_compact_usage": "[on|off]",
     "command_budget": "显示本会话的用量，或限制其 token 和费用",
-    "command_budget_usage": "[tokens|cost <数值>|none|default]",
+    "command_budget_usage": "[tokens|cost <数值|none|default>]",
     "command_rewind": "回到某条提示之前，可连同此后更改的文件一起恢复",
     "command_rewind_usage": "[<编号> | <id>] [--files]",
     "command_rewind_how": """\

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acpagent.core import evidence, files
+from acpagent.core.catalogue import Phrase
 from acpagent.core.evidence import Bundle
 
 VERSION = 1
@@ -81,26 +82,26 @@ def parse(data: bytes) -> Receipt:
     try:
         fields = json.loads(data.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"it is not valid JSON ({error})") from None
+        raise Damaged(Phrase("receipt_no_json", error=str(error))) from None
     if not isinstance(fields, dict) or FORMAT not in fields:
-        raise Damaged("it has not the fields of a receipt")
+        raise Damaged(Phrase("receipt_fields"))
     if fields[FORMAT] != VERSION or isinstance(fields[FORMAT], bool):
-        raise Damaged(f"it is of a version that is not known here: {fields[FORMAT]!r}")
+        raise Damaged(Phrase("receipt_version", version=repr(fields[FORMAT])))
     if set(fields) != {FORMAT, SEQUENCE, PREVIOUS, EVIDENCE, SEAL}:
-        raise Damaged("it has not the fields of a receipt")
+        raise Damaged(Phrase("receipt_fields"))
     try:
         as_written = canonical(fields) + b"\n"
     except (ValueError, TypeError) as error:
-        raise Damaged(f"it cannot be written down the canonical way ({error})") from None
+        raise Damaged(Phrase("receipt_unwritable", error=str(error))) from None
     if fields[SEAL] != seal_of(fields):
-        raise Damaged("its seal is not that of what it says")
+        raise Damaged(Phrase("receipt_seal"))
     if as_written != data:
-        raise Damaged("it is not written the canonical way")
+        raise Damaged(Phrase("receipt_form"))
     try:
         bundle = evidence.from_data(fields[EVIDENCE])
         return Receipt(bundle, int(fields[SEQUENCE]), str(fields[PREVIOUS]), fields[SEAL], data)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise Damaged(f"its evidence cannot be read ({error})") from None
+        raise Damaged(Phrase("receipt_evidence", error=str(error))) from None
 
 
 def _refuse(text: str) -> Any:
@@ -149,7 +150,7 @@ def read(place: str) -> Receipt:
     except files.NotText as error:
         raise Damaged(str(error)) from None
     except IsADirectoryError:
-        raise Damaged("it is a directory") from None
+        raise Damaged(Phrase("receipt_directory")) from None
 
 
 def erase(home: str, session_id: str) -> None:

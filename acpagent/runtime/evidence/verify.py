@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from acpagent.core.phrases import told
 from acpagent.runtime.evidence import receipts
 from acpagent.runtime.evidence.receipts import Damaged, Receipt
 
@@ -27,7 +28,7 @@ def chain(directory: str, known_seals: Collection[str] = ()) -> tuple[list[Recei
         try:
             receipt = receipts.read(place)
         except (Damaged, OSError) as error:
-            wrong.append(Finding("proof_damaged", place, _cause(error)))
+            wrong.append(Finding("proof_damaged", place, told(error)))
             continue
         wrong += _strange(place, receipt)
         found.append((place, receipt))
@@ -55,17 +56,13 @@ def _strange(place: str, receipt: Receipt) -> list[Finding]:
     return [] if receipts.belongs(place, bundle) else [Finding("proof_renamed", place, detail)]
 
 
-def _cause(error: Damaged | OSError) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
-
-
 def single(place: str, kept: bool = False, known_seals: Collection[str] = ()) -> tuple[Receipt | None, list[Finding]]:
     """One receipt, and those before it in its folder that it is bound to. `kept`: it lies where the session has put it,
     which remembers the seals of all its receipts, if any are known."""
     try:
         receipt = receipts.read(place)
     except (Damaged, OSError) as error:
-        return None, [Finding("proof_damaged", place, _cause(error))]
+        return None, [Finding("proof_damaged", place, told(error))]
     if kept and (strange := _strange(place, receipt)):
         return receipt, strange
     if kept and known_seals and receipt.seal not in known_seals:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable
 
 from acpagent.core.faults import Fault
 from acpagent.store import aliases
@@ -26,13 +25,12 @@ class Addresses:
     meanwhile is not looked for. Owns the table, under one leaf lock. A session whose own id stands for another one has
     an id more, so that each can be listed and opened."""
 
-    def __init__(self, store: Store, report: Callable[[str, BaseException], None]) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
         try:
             self._stands_for = aliases.read(store)
-        except Fault as fault:  # whatever needs the store will say so
-            report("reading what ids stand for", fault)
+        except Fault:  # whatever needs the store will say so
             self._stands_for = {}
 
     def resolve(self, address: str) -> str:

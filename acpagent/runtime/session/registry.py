@@ -40,7 +40,7 @@ class Registry:
         self.addressing = threading.Lock()
         self._lock = threading.Lock()
         self._live: dict[str, tuple[Session, SessionCrew]] = {}
-        self.addresses = Addresses(services.store, services.report)
+        self.addresses = Addresses(services.store)
         # A client's id -> the session that it stood for last, as long as that is there.
         self._left: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._erasing: set[str] = set()  # stored sessions that cannot be opened meanwhile
