@@ -111,6 +111,8 @@ class Watch:
     def run(self, session: Session, text: str) -> str:
         """Prompt, and show all that follows; returns the stop reason. Raises what a turn raises."""
         turn = session.prompt(text)
+        while session.idle:  # from here on it grows no more: what the opening told, such as files that are broken
+            self._inbox.put(session.idle.popleft())
         with self._heeding_interrupts(turn) if self._cancels else nullcontext():
             threading.Thread(target=self._take_updates, args=(turn,), name="acpagent updates", daemon=True).start()
             while not isinstance(item := self._inbox.get(), _Ended):

@@ -13,6 +13,10 @@ from typing import Any
 
 import pytest
 
+from acpagent import Client
+from acpagent.cli.lines import JsonView
+from acpagent.cli.watch import Watch
+from acpagent.client.updates import Update
 from tests.cli.terminals import ACPAGENT, CTRL_C, CTRL_D, Terminal, call
 from tests.conftest import Home
 from tests.descendants import gone
@@ -238,3 +242,21 @@ def _child_of(pid: int) -> int:
         pytest.skip("needs Linux to find the agent")
     (child,) = listed.read_text().split()
     return int(child)
+
+
+def test_what_an_opening_tells_is_shown_however_late_the_prompt_comes(home: Home, workspace: Path) -> None:
+    home.use_script(script([{"text": "Done."}]))
+    (home.path / "skills" / "Bad Name").mkdir(parents=True)
+    (home.path / "skills" / "Bad Name" / "SKILL.md").write_text("---\ndescription: x\n---\nText.\n")
+    shown: list[Update] = []
+    view = JsonView(str(workspace))
+    view.show = shown.append  # type: ignore[method-assign]
+    with Client.launch([*ACPAGENT, "acp"], env=home.env) as client:
+        session = client.open(workspace)
+        warned = threading.Event()
+        session.on_update = lambda update: warned.set() if "Bad Name" in str(update.raw) else None
+        if not any("Bad Name" in str(update.raw) for update in list(session.idle)):
+            assert warned.wait(60)
+        assert Watch(view, lambda request: None).run(session, "hello") == "end_turn"
+    assert [one for one in shown if "Bad Name" in str(one.raw)]
+    assert any("Done." in str(one.raw) for one in shown)
