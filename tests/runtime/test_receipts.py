@@ -65,6 +65,17 @@ def test_every_byte_more_or_less_shows() -> None:
                 receipts.parse(changed)
 
 
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_a_damaged_receipt_is_told_as_that_alone(tmp_path: Path, number: int) -> None:
+    seals = [one.seal for one in chained(tmp_path, 4)]
+    place(tmp_path, number).write_bytes(place(tmp_path, number).read_bytes().replace(b"good", b"bad!"))
+    assert wrong(tmp_path, *seals) == ["proof_damaged"]
+    place(tmp_path, 3).unlink()
+    told = wrong(tmp_path, *seals)
+    assert told.count("proof_damaged") == 1
+    assert "proof_missing" in told
+
+
 @pytest.mark.parametrize(
     "data",
     [b"", b"null\n", b"[]\n", b"{}\n", b'{"a":NaN}\n', b"\xff\n", b"[" * 100_000, b'{"receipt":1,"receipt":1}\n'],

@@ -33,16 +33,21 @@ def chain(directory: str, known_seals: Collection[str] = ()) -> tuple[list[Recei
         wrong += _strange(place, receipt)
         found.append((place, receipt))
     found.sort(key=lambda one: one[1].sequence)
-    wrong += _breaks(found)
+    damaged = sum(finding.code == "proof_damaged" for finding in wrong)
+    wrong += _breaks(found, damaged)
     seals = {receipt.seal for _, receipt in found}
-    wrong += [Finding("proof_missing", directory, seal) for seal in known_seals if seal not in seals]
+    missing = [seal for seal in known_seals if seal not in seals]
+    wrong += [Finding("proof_missing", directory, seal) for seal in missing[damaged:]]
     return [receipt for _, receipt in found], wrong
 
 
-def _breaks(found: list[tuple[str, Receipt]]) -> list[Finding]:
+def _breaks(found: list[tuple[str, Receipt]], damaged: int) -> list[Finding]:
+    """Where the chain is broken, but for what the damaged ones leave open: those are there, and told already."""
     wrong, previous, sequence = list[Finding](), "", 1
     for place, one in found:
-        if one.sequence != sequence:
+        if 0 < one.sequence - sequence <= damaged:
+            damaged -= one.sequence - sequence
+        elif one.sequence != sequence:
             wrong.append(Finding("proof_gap", place, str(sequence)))
         elif one.previous != previous:
             wrong.append(Finding("proof_unlinked", place, str(one.sequence)))
