@@ -124,8 +124,11 @@ def _local(stamp: str) -> str:
 def _delete(options: argparse.Namespace) -> int:
     """The protocol calls it no error to delete what is not there; somebody who mistyped an id wants to know."""
     with agent.running() as client:
-        if options.id not in (one.id for one in client.sessions()):
-            return complain(say("sessions_no_session", id=options.id), FAILED)
+        ids = [one.id for one in client.sessions()]
+        if options.id not in ids:
+            meant = next((id for id in ids if options.id and id.startswith(options.id)), None)
+            code = "sessions_no_session" if meant is None else "sessions_whole_id"
+            raise UsageError(say(code, id=meant or options.id))
         try:
             client.delete(options.id)
         except AgentFault as fault:

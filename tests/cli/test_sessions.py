@@ -54,11 +54,14 @@ def test_none(home: Home, tmp_path: Path) -> None:
 
 def test_delete(stored: Home, tmp_path: Path) -> None:
     newest, oldest = listed(stored, tmp_path)
+    short = call(["sessions", "delete", newest["id"][:8]], stored.env, tmp_path)
+    assert (short.returncode, short.stdout) == (2, "")
+    assert f"give its whole id: {newest['id']}" in short.stderr
     done = call(["sessions", "delete", newest["id"]], stored.env, tmp_path)
     assert (done.returncode, done.stdout) == (0, f"Deleted {newest['id']}.\n")
     assert listed(stored, tmp_path) == [oldest]
     again = call(["sessions", "delete", newest["id"]], stored.env, tmp_path)
-    assert again.returncode == 1
+    assert again.returncode == 2
     assert f"there is no session {newest['id']}" in again.stderr
 
 

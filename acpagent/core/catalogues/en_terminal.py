@@ -290,6 +290,7 @@ SENTENCES: dict[str, str] = {  # What the help of commands ends with.
     "sessions_help_delete_id": "its id, as `acpagent sessions list` shows it",
     "sessions_output_there": "{path} is there already; give --output another name",
     "sessions_no_session": "there is no session {id}; `acpagent sessions list` shows what there is",
+    "sessions_whole_id": "to delete a session, give its whole id: {id}",
     "sessions_done": "Deleted {id}.\n",
     "sessions_several": "several sessions begin with {id}: {names}",
     "show_tool_call": "tool call",

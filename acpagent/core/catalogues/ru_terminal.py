@@ -289,6 +289,7 @@ SENTENCES: dict[str, str] = {  # What the help of commands ends with.
     "sessions_help_delete_id": "её id, как его показывает `acpagent sessions list`",
     "sessions_output_there": "{path} уже есть; укажите в --output другое имя",
     "sessions_no_session": "сессии {id} нет; список: `acpagent sessions list`",
+    "sessions_whole_id": "чтобы удалить сессию, укажите её id целиком: {id}",
     "sessions_done": "Сессия {id} удалена.\n",
     "sessions_several": "с {id} начинаются несколько сессий: {names}",
     "show_tool_call": "вызов инструмента",

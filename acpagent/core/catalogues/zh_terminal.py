@@ -281,6 +281,7 @@ SENTENCES: dict[str, str] = {  # What the help of commands ends with.
     "sessions_help_delete_id": "其 id，如 `acpagent sessions list` 所示",
     "sessions_output_there": "{path} 已存在；请给 --output 换个名称",
     "sessions_no_session": "没有会话 {id}；`acpagent sessions list` 列出现有会话",
+    "sessions_whole_id": "要删除会话，请给出完整的 id：{id}",
     "sessions_done": "已删除 {id}。\n",
     "sessions_several": "多个会话以 {id} 开头：{names}",
     "show_tool_call": "工具调用",
