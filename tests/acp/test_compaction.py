@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -233,6 +234,9 @@ def test_the_person_asks_for_a_summary(agent: StartAgent, serve: Serve, long_wor
     assert answer["result"] == {"stopReason": "end_turn"}
     assert "was summarised" in text_in(updates)
     assert "keep the word OCHRE" in json.dumps(model.summary_bodies[0])
+    window = re.search(r"(\d+) of the window's 64000 tokens", asked(one, session, "/budget"))
+    assert window
+    assert f"Context: {window[1]} of 64000 tokens" in asked(one, session, "/session")
     say(one, session, 9)
     then = json.dumps(model.seen)
     assert len(then) < len(first)

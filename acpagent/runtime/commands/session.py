@@ -21,9 +21,9 @@ def answer(words: str, desk: CommandDesk) -> str:
         desk.say("session_model", model=desk.requested().values["model"]),
         desk.say("session_tokens", tokens=stats.tokens),
     ]
-    if stats.context is not None:
-        used, size = stats.context
-        lines.append(desk.say("session_context", used=used, size=size, percent=round(100 * used / max(1, size))))
+    window = desk.upkeep.budget()
+    percent = round(100 * window.used / max(1, window.size))
+    lines.append(desk.say("session_context", used=window.used, size=window.size, percent=percent))
     if stats.cost is not None:
         lines.append(desk.say("session_cost", cost=round(stats.cost, 6), currency=stats.currency))
     lines.append(desk.say("session_jobs", jobs=stats.jobs))

@@ -52,14 +52,12 @@ class SessionGate(Gate, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What is known of a session. `context`: tokens of the model's window that the last request used, and its size;
-    None before the first."""
+    """What is known of a session. `tokens`: used in all; `cost`: None where no price is known."""
 
     row: SessionRow
     entries: int
     tokens: int
     jobs: int
-    context: tuple[int, int] | None = None
     cost: float | None = None
     currency: str = "USD"
 

@@ -159,10 +159,9 @@ class TurnRunner:
         keep = self.keep
         past = entries.read(self.services.store, keep.row.id)
         used = [entry for entry in past if isinstance(entry, UsageSet)]
-        context = (used[-1].used, used[-1].size) if used else None
         currency = used[-1].currency if used else "USD"
         running = sum(job.running for job in keep.jobs.all())
-        return Stats(keep.row, len(past), keep.tokens, running, context, keep.cost, currency)
+        return Stats(keep.row, len(past), keep.tokens, running, keep.cost, currency)
 
     def _converse(self, turn_id: str, turn: Turn) -> tuple[Ended, TurnClosed]:
         speaker = Speaker(turn_id, self.host.emit, self.keep.record)
