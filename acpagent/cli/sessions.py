@@ -21,7 +21,7 @@ from acpagent.client.session import SessionInfo
 from acpagent.config import locate
 from acpagent.core.bounds import one_line
 
-_HEADER = ("ID", "UPDATED", "FOLDER", "TITLE")
+_HEADER = ("sessions_id", "sessions_updated", "sessions_folder", "sessions_titled")
 _TITLE = 80
 
 
@@ -100,7 +100,7 @@ def _as_json(found: past.Past) -> str:
 
 def _show(found: list[SessionInfo]) -> None:
     terminal = Terminal(sys.stdout)
-    rows = [_HEADER, *map(_row, found)]
+    rows = [tuple(say(code) for code in _HEADER), *map(_row, found)]
     widths = [max(columns(row[place]) for row in rows) for place in range(len(_HEADER) - 1)]
     for number, row in enumerate(rows):
         cells = [cell + " " * (width - columns(cell)) for cell, width in zip(row, widths, strict=False)]

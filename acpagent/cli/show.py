@@ -181,7 +181,7 @@ class TurnView:
                 return
             self._begin("text", (update.role, update.message_id))
             if style and not self.terminal.live:
-                self.terminal.write("[thought] ")
+                self.terminal.write(say("show_thought"))
         self.terminal.say(text, style)
 
     # -- tool calls

@@ -187,15 +187,15 @@ SENTENCES: dict[str, str] = {
     "budget_tokens": "Токенов израсходовано за сессию: {tokens}; предела нет.",
     "budget_tokens_of": "Токенов израсходовано за сессию: {tokens}/{limit} ({percent} %).",
     "budget_low": "Токенов осталось: {left}.",
-    "budget_near": "Сессия израсходовала {percent} % своих токенов: {tokens}/{limit}.",
+    "budget_near": "Израсходовано {percent} % лимита токенов сессии: {tokens}/{limit}.",
     "budget_cost": "Стоимость на сейчас: {cost} {currency}.",
-    "budget_prices": "Цены на {day}; в расчёт идёт счёт провайдера.",
+    "budget_prices": "Цены на {day}; платите вы по счёту провайдера.",
     "budget_no_price": "Цена этой модели неизвестна.",
     "budget_cost_of": "Стоимость на сейчас: {cost} из {limit} {currency} ({percent} %).",
     "budget_near_cost": "Стоимость сессии — {percent} % от предела: {cost}/{limit} {currency}.",
-    "budget_spent": "Сессия израсходовала свои токены ({tokens}/{limit}), поэтому модель больше не спрашивается. "
+    "budget_spent": "Лимит токенов сессии исчерпан ({tokens}/{limit}), поэтому модель больше не вызывается. "
     "`/budget tokens <число>` поднимет предел; затем скажите, чтобы работа продолжалась.",
-    "budget_spent_cost": "Стоимость сессии — {cost} из {limit} {currency}, поэтому модель больше не спрашивается. "
+    "budget_spent_cost": "Стоимость сессии — {cost} из {limit} {currency}, поэтому модель больше не вызывается. "
     "`/budget cost <сумма>` поднимет предел; затем скажите, чтобы работа продолжалась.",
     "budget_no_price_limit": "Цена этой модели неизвестна, поэтому предел стоимости ({limit}) не действует.",
     "budget_how": "`/budget tokens|cost <число>` задаёт предел для этой сессии, `none` снимает его, `default` берёт "
