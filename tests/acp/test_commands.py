@@ -47,6 +47,17 @@ def said(one: Served, session: str, words: str) -> str:
     return text
 
 
+def old_and_new(one: Served, folder: Path) -> tuple[str, str]:
+    """A closed session in a folder that is made for it, and an open one; each has had a prompt."""
+    folder.mkdir()
+    old = one.new(folder)
+    one.prompt(old, "hello")
+    one.agent.call("session/close", {"sessionId": old})
+    mine = one.new(folder)
+    one.prompt(mine, "mine")
+    return old, mine
+
+
 def is_closed(one: Served, session: str) -> bool:
     params = {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]}
     return one.agent.fail("session/prompt", params)["code"] == -32002
@@ -469,12 +480,7 @@ def test_a_secret_of_a_mistyped_command_is_not_kept(one: Served) -> None:
 
 def test_an_id_that_stands_for_another_session_can_be_deleted_as_both(one: Served, tmp_path: Path) -> None:
     folder = tmp_path / "apart"
-    folder.mkdir()
-    old = one.new(folder)
-    one.prompt(old, "hello")
-    one.agent.call("session/close", {"sessionId": old})
-    mine = one.new(folder)
-    one.prompt(mine, "mine")
+    old, mine = old_and_new(one, folder)
     said(one, mine, f"/sessions resume {old}")
     assert "is deleted" in said(one, mine, f"/sessions delete {mine}")  # what was here before
     assert mine not in said(one, mine, "/sessions")
@@ -487,13 +493,7 @@ def test_an_id_that_stands_for_another_session_can_be_deleted_as_both(one: Serve
 
 
 def test_a_thread_can_go_back_and_forth(one: Served, tmp_path: Path) -> None:
-    folder = tmp_path / "apart"
-    folder.mkdir()
-    old = one.new(folder)
-    one.prompt(old, "hello")
-    one.agent.call("session/close", {"sessionId": old})
-    mine = one.new(folder)
-    one.prompt(mine, "mine")
+    old, mine = old_and_new(one, tmp_path / "apart")
     for _ in range(3):
         for target, words in ((old, "hello"), (mine, "mine")):
             assert f"session `{target}`" in said(one, mine, f"/sessions resume {target}")
@@ -522,13 +522,7 @@ def test_cancelling_while_another_session_is_opened_leaves_all_as_it_was(one: Se
 
 @pytest.mark.parametrize("asked", ["work_mode", "reload"])
 def test_what_is_asked_of_a_session_that_is_being_left_goes_with_it(one: Served, tmp_path: Path, asked: str) -> None:
-    folder = tmp_path / "apart"
-    folder.mkdir()
-    old = one.new(folder)
-    one.prompt(old, "hello")
-    one.agent.call("session/close", {"sessionId": old})
-    mine = one.new(folder)
-    one.prompt(mine, "mine")
+    old, mine = old_and_new(one, tmp_path / "apart")
     with locked_store(one.home.path):  # so that the other cannot be opened yet
         prompt = one.agent.start_prompt(mine, f"/sessions resume {old}")
         if asked == "reload":
