@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from acpagent.core import bounds, files, lineage
+from acpagent.core import bounds, files
 from acpagent.core.catalogue import Phrase
 from acpagent.core.phrases import told
-from acpagent.extensions import manifest
+from acpagent.extensions import lineage, manifest
 from acpagent.extensions.manifest import Manifest, ManifestError
 from acpagent.extensions.problems import Problem
 

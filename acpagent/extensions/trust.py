@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from acpagent.core import lineage
 from acpagent.core.bounds import asked_line, printable
 from acpagent.core.catalogue import Phrase
 from acpagent.core.faults import OurFault
+from acpagent.extensions import lineage
 from acpagent.extensions.problems import Problem
 from acpagent.extensions.project import SERVER_FILES, Project, ProjectFile, scan
 
